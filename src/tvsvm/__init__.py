@@ -1,0 +1,1 @@
+"""Classification when almost nothing is labelled."""

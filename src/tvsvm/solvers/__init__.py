@@ -1,0 +1,1 @@
+"""Solvers: functions on arrays, each returning its certificate."""
