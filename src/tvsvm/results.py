@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
+BoolArray = NDArray[np.bool_]
 
 
 class Status(Enum):

@@ -1,0 +1,254 @@
+"""Exact graph-TV prox of one column: divide and conquer by maximum flow.
+
+A piece of the graph is split by asking a flow to level g at the piece's mean v: nodes above v
+push their excess along edges with room to nodes below. If all of it arrives, the piece is
+constant in the solution. If not, the nodes that can reach no hole any more lie above v in the
+solution, the others below, the edges between are at their bounds, and both sides are solved on
+their own. The flow *is* the dual, so a warm dual is a head start and every stop is feasible.
+"""
+
+import numpy as np
+
+from tvsvm._jit import kernel
+from tvsvm.results import BoolArray, FloatArray, IntArray
+
+FAR = np.int32(2**31 - 1)
+
+
+@kernel
+def arcs(indptr: IntArray, heads: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Both directions of every edge by node: start of each node's arcs, neighbour, edge."""
+    n = indptr.size - 1
+    start = np.zeros(n + 1, dtype=np.int64)
+    for i in range(n):
+        start[i + 1] += indptr[i + 1] - indptr[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            start[heads[e] + 1] += 1
+    for i in range(n):
+        start[i + 1] += start[i]
+    fill = start[:-1].copy()
+    neighbor = np.empty(2 * heads.size, dtype=np.int32)
+    edge = np.empty(2 * heads.size, dtype=np.int32)
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = heads[e]
+            neighbor[fill[i]], edge[fill[i]] = j, e
+            neighbor[fill[j]], edge[fill[j]] = i, e
+            fill[i] += 1
+            fill[j] += 1
+    return start, neighbor, edge
+
+
+@kernel
+def _room(i: int, j: int, e: int, bound: FloatArray, p: FloatArray) -> float:
+    """How much more can flow from i to j. One formula for all callers, so that they agree."""
+    return bound[e] - p[e] if i < j else bound[e] + p[e]
+
+
+@kernel
+def _measure(
+    start: IntArray,
+    neighbor: IntArray,
+    edge: IntArray,
+    bound: FloatArray,
+    p: FloatArray,
+    g: FloatArray,
+    v: float,
+    eps: float,
+    nodes: IntArray,
+    piece: IntArray,
+    height: IntArray,
+    queue: IntArray,
+) -> int:
+    """Height = number of edges with room to the nearest hole, FAR if none; breadth first."""
+    mine = piece[nodes[0]]
+    size = 0
+    for t in range(nodes.size):
+        i = nodes[t]
+        if g[i] < v - eps:
+            height[i] = 0
+            queue[size] = i
+            size += 1
+        else:
+            height[i] = FAR
+    done = 0
+    work = np.int64(0)
+    while done < size:
+        j = queue[done]
+        done += 1
+        work += start[j + 1] - start[j]
+        for a in range(start[j], start[j + 1]):
+            i = neighbor[a]
+            if piece[i] == mine and height[i] == FAR and _room(i, j, edge[a], bound, p) > 0.0:
+                height[i] = height[j] + 1
+                queue[size] = i
+                size += 1
+    return work
+
+
+@kernel
+def _discharge(
+    i: int,
+    start: IntArray,
+    neighbor: IntArray,
+    edge: IntArray,
+    bound: FloatArray,
+    p: FloatArray,
+    g: FloatArray,
+    v: float,
+    eps: float,
+    piece: IntArray,
+    height: IntArray,
+    queue: IntArray,
+    tail: int,
+    queued: BoolArray,
+) -> tuple[int, int]:
+    """Push the excess of node i downhill, raising i when it must; return work and queue's end."""
+    work = np.int64(0)
+    while g[i] > v + eps and height[i] != FAR:
+        lowest = FAR
+        for a in range(start[i], start[i + 1]):
+            j = neighbor[a]
+            if piece[j] != piece[i] or height[j] == FAR:
+                continue
+            e = edge[a]
+            room = _room(i, j, e, bound, p)
+            if room <= 0.0:
+                continue
+            if height[j] >= height[i]:
+                lowest = min(lowest, height[j])
+                continue
+            amount = min(g[i] - v, room)
+            if i < j:
+                p[e] = bound[e] if amount == room else p[e] + amount
+            else:
+                p[e] = -bound[e] if amount == room else p[e] - amount
+            g[i] -= amount
+            g[j] += amount
+            if g[j] > v + eps and not queued[j]:
+                queued[j] = True
+                queue[tail % queue.size] = j
+                tail += 1
+            if g[i] <= v + eps:
+                break
+            if amount < room:
+                lowest = min(lowest, height[j])
+        work += start[i + 1] - start[i]
+        if g[i] > v + eps:
+            height[i] = FAR if lowest == FAR else lowest + 1
+    return work, tail
+
+
+@kernel
+def _level(
+    start: IntArray,
+    neighbor: IntArray,
+    edge: IntArray,
+    bound: FloatArray,
+    p: FloatArray,
+    g: FloatArray,
+    v: float,
+    eps: float,
+    nodes: IntArray,
+    piece: IntArray,
+    height: IntArray,
+    queue: IntArray,
+    queued: BoolArray,
+    limit: int,
+) -> int:
+    """Move as much as the edges carry from nodes above v to nodes below, within one piece."""
+    arcs_here = np.int64(0)
+    for t in range(nodes.size):
+        arcs_here += start[nodes[t] + 1] - start[nodes[t]]
+    total = np.int64(0)
+    while total <= limit:
+        total += _measure(start, neighbor, edge, bound, p, g, v, eps, nodes, piece, height, queue)
+        tail = 0
+        for t in range(nodes.size):
+            i = nodes[t]
+            queued[i] = g[i] > v + eps and height[i] != FAR
+            if queued[i]:
+                queue[tail] = i
+                tail += 1
+        if tail == 0:
+            break
+        # Heights go stale as holes fill up; measuring again after about one pass' work pays.
+        head = 0
+        spent = np.int64(0)
+        while head < tail and spent <= arcs_here:
+            i = queue[head % queue.size]
+            head += 1
+            queued[i] = False
+            work, tail = _discharge(
+                i, start, neighbor, edge, bound, p, g, v, eps, piece, height, queue, tail, queued
+            )
+            spent += work
+        total += spent
+    return total
+
+
+@kernel
+def solve_column(
+    start: IntArray,
+    neighbor: IntArray,
+    edge: IntArray,
+    bound: FloatArray,
+    g: FloatArray,
+    p: FloatArray,
+    x: FloatArray,
+    work_limit: int,
+) -> bool:
+    """Write the exact solution to x, updating g and p; return whether it came within the limit.
+
+    Stopped by the limit, p is feasible, g belongs to it, and x holds the means of the pieces
+    found so far: a candidate like any other.
+    """
+    n = g.size
+    nodes = np.arange(n, dtype=np.int32)
+    piece = np.zeros(n, dtype=np.int32)
+    height = np.empty(n, dtype=np.int32)
+    queue = np.empty(n, dtype=np.int32)
+    queued = np.zeros(n, dtype=np.bool_)
+    pending = [(0, n)]
+    pieces = np.int32(1)
+    work = np.int64(0)
+    while len(pending) > 0:
+        low, high = pending.pop()
+        mine = nodes[low:high]
+        v = 0.0
+        for t in range(mine.size):
+            v += g[mine[t]]
+        v /= mine.size
+        farthest = 0.0
+        for t in range(mine.size):
+            farthest = max(farthest, abs(g[mine[t]] - v))
+            x[mine[t]] = v
+        if mine.size == 1 or work > work_limit:
+            continue
+        # Below eps an excess is rounding; leave it, or two nodes hand it to each other for ever.
+        eps = 1e-13 * farthest + 1e-15 * abs(v)
+        if farthest <= eps:
+            continue
+        limit = work_limit - work
+        work += _level(
+            start, neighbor, edge, bound, p, g, v, eps, mine, piece, height, queue, queued, limit
+        )
+        cut = False
+        for t in range(mine.size):
+            cut = cut or (height[mine[t]] == FAR and g[mine[t]] > v + eps)
+        if not cut or work > work_limit:
+            continue
+        # Upper side (no hole in reach) to the front.
+        border = low
+        for t in range(low, high):
+            i = nodes[t]
+            if height[i] == FAR:
+                nodes[t] = nodes[border]
+                nodes[border] = i
+                border += 1
+                piece[i] = pieces
+        pieces += 1
+        if border < high:
+            pending.append((border, high))
+            pending.append((low, border))
+    return work <= work_limit

@@ -1,0 +1,106 @@
+"""Graph-TV prox with constrained rows: on the simplex, fixed, or both.
+
+Block coordinate descent on the dual. One block is the edges (a sweep, as without constraints), the
+other the rows' own multipliers Y, whose best value given the edges is V - Proj(V), V = Z - Dᵀp.
+"""
+
+import numpy as np
+
+from tvsvm.results import BoolArray, FloatArray
+from tvsvm.solvers._tv_hybrid import (
+    CHECK_GROWTH,
+    FIRST_CHECK,
+    Columns,
+    Layout,
+    pad,
+    padded_width,
+    rounding_floor,
+    sweep,
+)
+from tvsvm.solvers._tv_sweeps import dual_to_primal, gap_and_value, polish_rows
+from tvsvm.solvers.simplex import project_rows
+
+
+class RowConstraint:
+    """The set each row lives in: the simplex or everything, and for fixed rows their value."""
+
+    def __init__(self, z: FloatArray, simplex: bool, fixed: BoolArray) -> None:
+        self.n_columns = z.shape[1]
+        self.simplex = simplex
+        self.fixed = fixed
+        self.values = z[fixed]
+
+    def project(self, v: FloatArray, out: FloatArray) -> None:
+        """Write the projection of `v` into `out`; columns beyond the problem's are padding."""
+        c = self.n_columns
+        if self.simplex:
+            project_rows(v[:, :c], out[:, :c])
+        else:
+            out[:] = v
+        out[self.fixed, :c] = self.values
+
+
+def solve_rows(
+    layout: Layout,
+    z: FloatArray,
+    strength: FloatArray,
+    dual: FloatArray,
+    rows: RowConstraint,
+    tol: float,
+    max_iter: int,
+) -> Columns:
+    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|² over X with constrained rows."""
+    c = z.shape[1]
+    width = padded_width(c)
+    z, strength, p = (pad(a, width) for a in (z, strength, dual))
+    if p is dual:
+        p = dual.copy()
+    floor = rounding_floor(z).sum()
+    v, x, y = np.empty_like(z), np.zeros_like(z), np.zeros_like(z)
+    dual_to_primal(layout.indptr, layout.heads, z, p, v)
+    n_iter = 0
+    run = 0 if p.any() else FIRST_CHECK
+    while True:
+        run = min(run, max_iter - n_iter)
+        for _ in range(run):
+            rows.project(v, x)
+            np.subtract(v, x, out=y)
+            sweep(layout, strength, x, p)
+            np.add(x, y, out=v)
+        n_iter += run
+        best, gap, value = _certify(layout, z, strength, p, rows, v)
+        open_ = gap > tol * value + floor
+        if not open_ or n_iter >= max_iter:
+            return joint_columns(best[:, :c], p[:, :c], gap, value, open_, n_iter)
+        run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
+
+
+def joint_columns(
+    x: FloatArray, dual: FloatArray, gap: float, value: float, open_: bool, n_iter: int
+) -> Columns:
+    """Result of columns that are one problem: gap, value and status as arrays of length 1."""
+    return Columns(x, dual, np.array([gap]), np.array([value]), np.array([open_]), n_iter)
+
+
+def _certify(
+    layout: Layout,
+    z: FloatArray,
+    strength: FloatArray,
+    p: FloatArray,
+    rows: RowConstraint,
+    v: FloatArray,
+) -> tuple[FloatArray, float, float]:
+    """Best primal for the dual p, with its gap and value; makes v = z - Dᵀp anew."""
+    dual_to_primal(layout.indptr, layout.heads, z, p, v)
+    x = np.zeros_like(v)
+    rows.project(v, x)
+    # For x itself, the dual function's minimiser, the rows' multipliers drop out of the gap.
+    gaps, values = gap_and_value(*layout, strength, z, x, p, x)
+    polished = polish_rows(*layout, strength, p, rows.fixed, x, v)
+    rows.project(polished, polished)
+    polished_gaps, polished_values = gap_and_value(*layout, strength, z, v, p, polished)
+    off = x - v
+    polished_gap = float(polished_gaps.sum() - 0.5 * np.vdot(off, off))
+    if polished_gap < gaps.sum():
+        return polished, polished_gap, float(polished_values.sum())
+    return x, float(gaps.sum()), float(values.sum())
