@@ -72,7 +72,7 @@ def _measure(
         else:
             height[i] = FAR
     done = 0
-    work = np.int64(0)
+    work = 0
     while done < size:
         j = queue[done]
         done += 1
@@ -104,7 +104,7 @@ def _discharge(
     queued: BoolArray,
 ) -> tuple[int, int]:
     """Push the excess of node i downhill, raising i when it must; return work and queue's end."""
-    work = np.int64(0)
+    work = 0
     while g[i] > v + eps and height[i] != FAR:
         lowest = FAR
         for a in range(start[i], start[i + 1]):
@@ -157,10 +157,10 @@ def _level(
     limit: int,
 ) -> int:
     """Move as much as the edges carry from nodes above v to nodes below, within one piece."""
-    arcs_here = np.int64(0)
+    arcs_here = 0
     for t in range(nodes.size):
         arcs_here += start[nodes[t] + 1] - start[nodes[t]]
-    total = np.int64(0)
+    total = 0
     while total <= limit:
         total += _measure(start, neighbor, edge, bound, p, g, v, eps, nodes, piece, height, queue)
         tail = 0
@@ -174,7 +174,7 @@ def _level(
             break
         # Heights go stale as holes fill up; measuring again after about one pass' work pays.
         head = 0
-        spent = np.int64(0)
+        spent = 0
         while head < tail and spent <= arcs_here:
             i = queue[head % queue.size]
             head += 1
@@ -211,7 +211,7 @@ def solve_column(
     queued = np.zeros(n, dtype=np.bool_)
     pending = [(0, n)]
     pieces = np.int32(1)
-    work = np.int64(0)
+    work = 0
     while len(pending) > 0:
         low, high = pending.pop()
         mine = nodes[low:high]
@@ -251,4 +251,4 @@ def solve_column(
         if border < high:
             pending.append((border, high))
             pending.append((low, border))
-    return work <= work_limit
+    return bool(work <= work_limit)

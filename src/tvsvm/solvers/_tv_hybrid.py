@@ -135,8 +135,8 @@ class _Block:
         self.g = np.empty_like(self.z)
         dual_to_primal(layout.indptr, layout.heads, self.z, self.dual, self.g)
         self.x = np.empty_like(self.z)
-        self.gap = np.full(width, np.inf)
-        self.value = np.zeros(width)
+        self.gap: FloatArray = np.full(width, np.inf)
+        self.value: FloatArray = np.zeros(width)
         self.floor = rounding_floor(self.z)
         self.flow_tried = np.zeros(width, dtype=bool)
         self.looked_at = 0
@@ -148,7 +148,7 @@ class _Block:
         """Certify the columns, finish slow ones by flow; return which remain open."""
         before = self.gap
         pieces = self._certify()
-        for k in np.flatnonzero(self._open()):
+        for k in np.flatnonzero(self._open()).tolist():
             if not self.flow_tried[k] and self._slow(k, before[k], pieces[k], n_iter):
                 self._finish_by_flow(k)
         self.looked_at = n_iter
@@ -165,10 +165,10 @@ class _Block:
         open_ = np.flatnonzero(self._open())
         if open_.size:
             polished = self.g.copy()
-            for k in open_:
+            for k in open_.tolist():
                 pieces[k] = polish(*self.layout, self.strength, self.g, self.dual, k, polished)
             gap, value = self._gap(polished)
-            for k in open_[gap[open_] < self.gap[open_]]:
+            for k in open_[gap[open_] < self.gap[open_]].tolist():
                 self.x[:, k] = polished[:, k]
                 self.gap[k], self.value[k] = gap[k], value[k]
         return pieces

@@ -5,8 +5,8 @@ import numpy as np
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers._tv_hybrid import Columns, Layout, rounding_floor
-from tvsvm.solvers._tv_rows import RowConstraint, joint_columns
-from tvsvm.solvers._tv_sweeps import dual_to_primal, gap_and_value
+from tvsvm.solvers._tv_rows import RowConstraint, certify, joint_columns
+from tvsvm.solvers._tv_sweeps import dual_to_primal
 
 CHECK_EVERY = 20
 
@@ -81,18 +81,18 @@ def solve_primal_dual(
 ) -> Columns:
     """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|²; steps τσ|D|² ≤ 1, τ shrinking like 1/n."""
     p = dual.copy()
-    ahead, divergence, v = np.empty_like(z), np.empty_like(z), np.empty_like(z)
+    divergence, v, nearest, new = (np.empty_like(z) for _ in range(4))
     dual_to_primal(layout.indptr, layout.heads, z, p, v)
-    new = np.empty_like(z)
-    rows.project(v, new)
-    x = new.copy()
-    extrapolate(x, new, 0.0, ahead)
+    rows.project(v, nearest)
+    x, ahead = nearest.copy(), nearest.copy()
     tau = 1.0
     sigma = 1.0 / (tau * largest_degree_sum(layout.indptr, layout.heads))
     floor = rounding_floor(z).sum()
     n_iter = 0
     while True:
-        gap, value = _certify(layout, z, strength, p, rows, x, v)
+        dual_to_primal(layout.indptr, layout.heads, z, p, v)
+        rows.project(v, nearest)
+        gap, value = certify(layout, z, strength, p, v, nearest, x)
         open_ = gap > tol * value + floor
         if not open_ or n_iter >= max_iter:
             return joint_columns(x, p, gap, value, open_, n_iter)
@@ -104,21 +104,3 @@ def solve_primal_dual(
             tau, sigma = theta * tau, sigma / theta
             extrapolate(x, new, theta, ahead)
             n_iter += 1
-
-
-def _certify(
-    layout: Layout,
-    z: FloatArray,
-    strength: FloatArray,
-    p: FloatArray,
-    rows: RowConstraint,
-    x: FloatArray,
-    v: FloatArray,
-) -> tuple[float, float]:
-    """Gap and value of x for the dual p."""
-    dual_to_primal(layout.indptr, layout.heads, z, p, v)
-    gaps, values = gap_and_value(*layout, strength, z, v, p, x)
-    nearest = np.empty_like(v)
-    rows.project(v, nearest)
-    nearest -= v
-    return float(gaps.sum() - 0.5 * np.vdot(nearest, nearest)), float(values.sum())

@@ -68,7 +68,7 @@ def solve_rows(
             sweep(layout, strength, x, p)
             np.add(x, y, out=v)
         n_iter += run
-        best, gap, value = _certify(layout, z, strength, p, rows, v)
+        best, gap, value = _best_primal(layout, z, strength, p, rows, v)
         open_ = gap > tol * value + floor
         if not open_ or n_iter >= max_iter:
             return joint_columns(best[:, :c], p[:, :c], gap, value, open_, n_iter)
@@ -82,7 +82,25 @@ def joint_columns(
     return Columns(x, dual, np.array([gap]), np.array([value]), np.array([open_]), n_iter)
 
 
-def _certify(
+def certify(
+    layout: Layout,
+    z: FloatArray,
+    strength: FloatArray,
+    p: FloatArray,
+    v: FloatArray,
+    nearest: FloatArray,
+    x: FloatArray,
+) -> tuple[float, float]:
+    """Gap and value of any feasible x for the dual p, with v = z - Dᵀp and its projection.
+
+    The rows' share of the gap, ½|x - v|² - ½|nearest - v|², is written so that nothing cancels.
+    """
+    gaps, values = gap_and_value(*layout, strength, z, nearest, p, x)
+    beyond = float(np.vdot(x - nearest, nearest - v))  # never negative but for rounding
+    return float(gaps.sum()) + max(beyond, 0.0), float(values.sum())
+
+
+def _best_primal(
     layout: Layout,
     z: FloatArray,
     strength: FloatArray,
@@ -92,15 +110,12 @@ def _certify(
 ) -> tuple[FloatArray, float, float]:
     """Best primal for the dual p, with its gap and value; makes v = z - Dᵀp anew."""
     dual_to_primal(layout.indptr, layout.heads, z, p, v)
-    x = np.zeros_like(v)
-    rows.project(v, x)
-    # For x itself, the dual function's minimiser, the rows' multipliers drop out of the gap.
-    gaps, values = gap_and_value(*layout, strength, z, x, p, x)
-    polished = polish_rows(*layout, strength, p, rows.fixed, x, v)
+    nearest = np.zeros_like(v)
+    rows.project(v, nearest)
+    gap, value = certify(layout, z, strength, p, v, nearest, nearest)
+    polished = polish_rows(*layout, strength, p, rows.fixed, nearest, v)
     rows.project(polished, polished)
-    polished_gaps, polished_values = gap_and_value(*layout, strength, z, v, p, polished)
-    off = x - v
-    polished_gap = float(polished_gaps.sum() - 0.5 * np.vdot(off, off))
-    if polished_gap < gaps.sum():
-        return polished, polished_gap, float(polished_values.sum())
-    return x, float(gaps.sum()), float(values.sum())
+    polished_gap, polished_value = certify(layout, z, strength, p, v, nearest, polished)
+    if polished_gap < gap:
+        return polished, polished_gap, polished_value
+    return nearest, gap, value

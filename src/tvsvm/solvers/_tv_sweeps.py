@@ -19,8 +19,8 @@ LANES = 4  # columns updated at once: one AVX2 register of float64; wider spills
 SLACK = 0.99999  # a dual below this share of its bound is strictly inside it
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _edge_step(  # noqa: D417
+@intrinsic
+def _edge_step(
     _typing: Any, g: Any, i: Any, j: Any, p: Any, e: Any, k: Any, weight: Any, strength: Any
 ) -> Any:
     """Minimise over the dual of edge e in columns k … k + LANES - 1, as `sweep_column` does.
@@ -96,7 +96,7 @@ def sweep_blocks(
     for i in range(indptr.size - 1):
         for e in range(indptr[i], indptr[i + 1]):
             for k in range(0, columns, LANES):
-                _edge_step(g, i, heads[e], p, e, k, weights[e], strength)
+                _edge_step(g, i, heads[e], p, e, k, weights[e], strength)  # type: ignore[call-arg]
 
 
 @kernel

@@ -1,0 +1,328 @@
+"""The graph-TV prox: right answers, honest certificates, every method, degenerate input."""
+
+import numpy as np
+import pytest
+from references import (
+    random_graph,
+    tv_objective,
+    tv_problem_with_known_solution,
+    tv_prox_by_dual,
+)
+from scipy.optimize import minimize
+
+from tvsvm.graph import Graph
+from tvsvm.results import Status
+from tvsvm.solvers import _tv_flow, _tv_sweeps, graph_tv_prox
+from tvsvm.solvers._tv_hybrid import LANES
+
+METHODS = ["hybrid", "primal-dual"]
+REACHABLE = {"hybrid": 1e-12, "primal-dual": 1e-5}  # the paper's O(1/n²) is slow at the end
+
+
+def grid(n):
+    """Four-neighbour grid with unit weights: sweeps alone are slow on it."""
+    index = np.arange(n * n).reshape(n, n)
+    W = np.zeros((n * n, n * n))
+    for a, b in ((index[:, :-1], index[:, 1:]), (index[:-1], index[1:])):
+        W[a.ravel(), b.ravel()] = W[b.ravel(), a.ravel()] = 1.0
+    return Graph(W)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(6))
+def test_agrees_with_general_optimiser(method, seed):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, int(rng.integers(2, 14)))
+    Z = rng.standard_normal((graph.n_nodes, 3))
+    strength = np.array([0.05, 0.5, 5.0])
+    result = graph_tv_prox(graph, Z, strength, tol=REACHABLE[method], method=method)
+    assert result.converged
+    expected = [tv_prox_by_dual(graph, Z[:, k], strength[k]) for k in range(3)]
+    distance = np.linalg.norm(result.solution - np.transpose(expected))
+    assert distance <= np.sqrt(2 * result.gap) + 1e-5
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(6))
+def test_recovers_solution_built_backwards(method, seed):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 25, density=0.3)
+    Z, strength, G, _ = tv_problem_with_known_solution(rng, graph)
+    result = graph_tv_prox(graph, Z, strength, tol=REACHABLE[method], method=method)
+    assert result.converged
+    true_excess = tv_objective(graph, result.solution, Z, strength) - tv_objective(
+        graph, G, Z, strength
+    )
+    assert true_excess <= result.gap + 1e-12
+    assert np.sum((result.solution - G) ** 2) <= 2 * result.gap + 1e-12
+
+
+def test_flow_is_exact_where_sweeps_are_slow():
+    rng = np.random.default_rng(0)
+    graph = grid(30)
+    Z = np.where(np.arange(900) % 30 < 15, 1.0, -1.0) + 0.5 * rng.standard_normal(900)
+    result = graph_tv_prox(graph, Z, 5.0, tol=1e-12, max_iter=60)
+    assert result.converged  # 60 sweeps alone do not come near, see the next line
+    assert not graph_tv_prox(graph, Z, 5.0, tol=1e-12, max_iter=60, method="primal-dual").converged
+    assert result.certificate < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_flow_alone_solves_from_any_feasible_dual(seed):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 30, density=0.2, spread=2.0)
+    Z, strength, G, _ = tv_problem_with_known_solution(rng, graph)
+    bound = strength * graph.edge_weights
+    p = rng.uniform(-1, 1, bound.size) * bound
+    g = (Z - graph.difference_adjoint(p))[graph.order]
+    x = np.empty_like(g)
+    layout = _tv_flow.arcs(graph.indptr, graph.heads)
+    assert _tv_flow.solve_column(*layout, bound, g, p, x, 10**9)
+    np.testing.assert_allclose(x, G[graph.order], atol=1e-9)
+    np.testing.assert_allclose(g, x, atol=1e-9)
+    assert np.all(np.abs(p) <= bound)
+
+
+def test_flow_out_of_work_leaves_a_feasible_dual():
+    rng = np.random.default_rng(0)
+    graph = grid(12)
+    z = rng.standard_normal(144)
+    bound, p, x = graph.edge_weights * 3.0, np.zeros(graph.n_edges), np.empty(144)
+    g = z[graph.order]
+    layout = _tv_flow.arcs(graph.indptr, graph.heads)
+    assert not _tv_flow.solve_column(*layout, bound, g, p, x, 500)
+    assert np.all(np.abs(p) <= bound)
+    np.testing.assert_allclose(g, (z - graph.difference_adjoint(p))[graph.order], atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_vector_sweep_equals_scalar_sweep(dtype):
+    rng = np.random.default_rng(0)
+    graph = random_graph(rng, 40, density=0.2)
+    Z = rng.standard_normal((40, 2 * LANES)).astype(dtype)
+    strength = rng.random(2 * LANES).astype(dtype)
+    weights = graph.edge_weights.astype(dtype)
+    g, p = Z.copy(), np.zeros((graph.n_edges, 2 * LANES), dtype)
+    for _ in range(3):
+        _tv_sweeps.sweep_blocks(graph.indptr, graph.heads, weights, strength, g, p)
+    for k in range(2 * LANES):
+        g1, p1 = Z[:, [k]].copy(), np.zeros((graph.n_edges, 1), dtype)
+        for _ in range(3):
+            _tv_sweeps.sweep_column(graph.indptr, graph.heads, weights, strength[[k]], g1, p1)
+        np.testing.assert_array_equal(g[:, k], g1[:, 0])
+        np.testing.assert_array_equal(p[:, k], p1[:, 0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("with_fixed", [False, True])
+def test_simplex_rows_against_general_optimiser(method, with_fixed):
+    rng = np.random.default_rng(1)
+    graph = random_graph(rng, 7, density=0.5)
+    n, c = 7, 3
+    Z = rng.uniform(-0.5, 1.0, (n, c))
+    fixed = np.array([0, 3]) if with_fixed else None
+    if with_fixed:
+        Z[fixed] = np.eye(c)[[0, 2]]
+    strength = np.array([0.1, 0.3, 0.2])
+    result = graph_tv_prox(
+        graph, Z, strength, simplex=True, fixed=fixed, tol=1e-9, method=method, max_iter=100_000
+    )
+    assert result.converged
+    X = result.solution
+    assert X.min() >= 0
+    np.testing.assert_allclose(X.sum(axis=1), 1.0, atol=1e-12)
+    if with_fixed:
+        np.testing.assert_array_equal(X[fixed], Z[fixed])
+    # Smooth reformulation: variables x and t ≥ |differences|.
+    pairs = graph.edges
+    m = len(pairs) * c
+
+    def split(v):
+        return v[: n * c].reshape(n, c), v[n * c :].reshape(-1, c)
+
+    def objective(v):
+        x, t = split(v)
+        return 0.5 * np.sum((x - Z) ** 2) + np.sum(graph.edge_weights[:, None] * strength * t)
+
+    def slack(v):
+        x, t = split(v)
+        steps = x[pairs[:, 0]] - x[pairs[:, 1]]
+        return np.concatenate([(t - steps).ravel(), (t + steps).ravel()])
+
+    constraints = [
+        {"type": "ineq", "fun": slack},
+        {"type": "eq", "fun": lambda v: split(v)[0].sum(axis=1) - 1.0},
+    ]
+    if with_fixed:
+        constraints[1] = {
+            "type": "eq",
+            "fun": lambda v: np.concatenate(
+                [
+                    np.delete(split(v)[0].sum(axis=1) - 1.0, fixed),
+                    (split(v)[0][fixed] - Z[fixed]).ravel(),
+                ]
+            ),
+        }
+    start = np.concatenate([np.full(n * c, 1 / c), np.ones(m)])
+    found = minimize(
+        objective,
+        start,
+        constraints=constraints,
+        bounds=[(0, None)] * (n * c + m),
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    assert found.success
+    ours = tv_objective(graph, X, Z, strength)
+    assert ours == pytest.approx(found.fun, rel=1e-6)
+
+
+def test_fixed_rows_without_simplex():
+    path = Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    # The middle goes to its own value, pulled by one neighbour at 0 and one at 10: forces cancel.
+    result = graph_tv_prox(path, [0.0, 4.0, 10.0], 1.0, fixed=[0, 2], tol=1e-10)
+    np.testing.assert_allclose(result.solution, [0, 4, 10], atol=1e-6)
+    # Pulled by two neighbours at 0 with strength 1 each.
+    result = graph_tv_prox(path, [0.0, 5.0, 0.0], 1.0, fixed=[True, False, True], tol=1e-10)
+    np.testing.assert_allclose(result.solution, [0, 3, 0], atol=1e-6)
+
+
+def test_warm_start_from_the_solution_needs_no_sweep():
+    rng = np.random.default_rng(0)
+    graph = grid(15)
+    Z = rng.standard_normal((225, 5))
+    cold = graph_tv_prox(graph, Z, 0.3, tol=1e-6)
+    warm = graph_tv_prox(graph, Z, 0.3, tol=1e-6, dual=cold.dual)
+    assert cold.n_iter > 0
+    assert warm.n_iter == 0
+    nearby = graph_tv_prox(graph, Z + 1e-3, 0.3, tol=1e-6, dual=cold.dual)
+    assert nearby.n_iter < cold.n_iter
+
+
+def test_warm_start_with_less_strength_is_clipped():
+    graph = grid(8)
+    Z = np.random.default_rng(0).standard_normal(64)
+    strong = graph_tv_prox(graph, Z, 2.0, tol=1e-8)
+    weak = graph_tv_prox(graph, Z, 0.1, tol=1e-8, dual=strong.dual)
+    np.testing.assert_allclose(
+        weak.solution, graph_tv_prox(graph, Z, 0.1, tol=1e-10).solution, atol=1e-3
+    )
+    assert np.all(np.abs(weak.dual) <= 0.1 * graph.edge_weights + 1e-15)
+
+
+def test_threads_give_the_same_answer():
+    rng = np.random.default_rng(0)
+    graph = grid(70)
+    Z = rng.standard_normal((4900, 44))  # enough duals to be worth two threads
+    one = graph_tv_prox(graph, Z, 0.5, tol=1e-8)
+    two = graph_tv_prox(graph, Z, 0.5, tol=1e-8, n_jobs=2)
+    np.testing.assert_allclose(one.solution, two.solution, atol=1e-3)
+    assert two.converged
+
+
+def test_float32_stays_float32_and_is_close():
+    rng = np.random.default_rng(0)
+    graph = grid(20)
+    Z = rng.standard_normal((400, 6))
+    double = graph_tv_prox(graph, Z, 0.3, tol=1e-5)
+    single = graph_tv_prox(graph, Z.astype(np.float32), 0.3, tol=1e-5)
+    assert single.solution.dtype == single.dual.dtype == np.float32
+    assert single.converged
+    np.testing.assert_allclose(single.solution, double.solution, atol=0.02)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-12, 1e12, 1e150])
+def test_scale_and_shift_equivariance(scale):
+    rng = np.random.default_rng(0)
+    graph = grid(6)
+    Z = rng.standard_normal((36, 2))
+    base = graph_tv_prox(graph, Z, 0.4, tol=1e-9)
+    scaled = graph_tv_prox(graph, Z * scale, 0.4 * scale, tol=1e-9)
+    np.testing.assert_allclose(scaled.solution / scale, base.solution, atol=1e-6)
+    shifted = graph_tv_prox(graph, Z + 1e6, 0.4, tol=1e-9)
+    np.testing.assert_allclose(shifted.solution - 1e6, base.solution, atol=1e-6)
+
+
+def test_disconnected_isolated_and_edgeless_graphs():
+    two_pairs = np.zeros((5, 5))
+    two_pairs[0, 1] = two_pairs[1, 0] = two_pairs[2, 3] = two_pairs[3, 2] = 1.0
+    z = np.array([0.0, 2.0, 10.0, 20.0, 7.0])
+    result = graph_tv_prox(Graph(two_pairs), z, 100.0, tol=1e-12)
+    np.testing.assert_allclose(result.solution, [1, 1, 15, 15, 7])
+    edgeless = graph_tv_prox(Graph(np.zeros((3, 3))), [1.0, 2.0, 3.0], 5.0)
+    np.testing.assert_array_equal(edgeless.solution, [1, 2, 3])
+    alone = graph_tv_prox(Graph(np.zeros((1, 1))), [4.0])
+    np.testing.assert_array_equal(alone.solution, [4])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_constant_columns_and_zero_strength_are_returned_as_they_are(method):
+    graph = grid(5)
+    Z = np.column_stack([np.full(25, 3.25), np.arange(25.0)])
+    result = graph_tv_prox(graph, Z, [1.0, 0.0], method=method)
+    np.testing.assert_allclose(result.solution, Z, rtol=1e-14)
+    assert result.converged
+    assert result.gap == pytest.approx(0.0, abs=1e-20)
+
+
+def test_huge_strength_gives_the_mean():
+    graph = grid(5)
+    Z = np.arange(25.0)
+    for strength in (1e3, 1e300):
+        np.testing.assert_allclose(graph_tv_prox(graph, Z, strength).solution, 12.0, atol=1e-9)
+
+
+def test_weights_over_many_decades():
+    rng = np.random.default_rng(3)
+    graph = random_graph(rng, 40, density=0.2, spread=8.0)
+    Z = rng.standard_normal((40, 3)) * [1e6, 1.0, 1e-3]
+    result = graph_tv_prox(graph, Z, 1.0, tol=1e-8)
+    assert result.converged
+
+
+def test_input_is_not_modified_and_may_be_read_only():
+    graph = grid(5)
+    Z = np.random.default_rng(0).standard_normal((25, 2))
+    first = graph_tv_prox(graph, Z, 0.5)
+    dual = first.dual.copy()
+    for array in (Z, dual):
+        array.flags.writeable = False
+    again = graph_tv_prox(graph, Z, 0.5, dual=dual)
+    np.testing.assert_allclose(again.solution, first.solution, atol=0.05)
+    integers = graph_tv_prox(graph, np.arange(25), 1)
+    assert integers.solution.dtype == np.float64
+
+
+def test_hitting_the_limit_is_reported_with_a_true_gap():
+    graph = grid(20)
+    Z = np.random.default_rng(0).standard_normal(400)
+    exact = graph_tv_prox(graph, Z, 0.5, tol=1e-13)
+    short = graph_tv_prox(graph, Z, 0.5, tol=1e-13, max_iter=3)
+    assert short.status is Status.MAX_ITER
+    assert short.n_iter == 3
+    excess = tv_objective(graph, short.solution[:, None], Z[:, None], 0.5) - tv_objective(
+        graph, exact.solution[:, None], Z[:, None], 0.5
+    )
+    assert 0 < excess <= short.gap
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"Z": [1.0, 2.0]}, r"`Z` must have shape \(4,\)"),
+        ({"Z": [1.0, 2.0, 3.0, np.nan]}, "`Z` must be finite"),
+        ({"strength": -1.0}, "`strength` must be finite and not negative"),
+        ({"strength": [1.0, 2.0]}, "one entry a column"),
+        ({"tol": 0.0}, "`tol` must be positive"),
+        ({"max_iter": 0}, "`max_iter` must be at least 1"),
+        ({"method": "magic"}, "`method` must be one of"),
+        ({"dual": np.zeros(7)}, "`dual` must have shape"),
+        ({"fixed": [9]}, "`fixed` must hold node numbers"),
+        ({"fixed": [True, False]}, "`fixed` as a mask must have shape"),
+        ({"simplex": True, "fixed": [0], "Z": np.full((4, 2), 3.0)}, "must lie on the simplex"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(arguments, message):
+    arguments = {"Z": np.arange(4.0), **arguments}
+    with pytest.raises(ValueError, match=message):
+        graph_tv_prox(grid(2), **arguments)
