@@ -1,0 +1,163 @@
+"""Landmarks and the factor Φ with K = ΦΦᵀ: exact from all rows, Nyström from some of them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from tvsvm._kernel_functions import Kernel, Rows
+from tvsvm.results import FloatArray, IntArray
+
+# Numbers in one temporary array of a batch (32 MB).
+BATCH_SIZE = 2**22
+# k-means++ chooses among four times as many rows as it needs; their kernel matrix is formed, so
+# not more than this unless that many are wanted.
+POOL_SIZE = 4000
+# Eigenvalues up to this fraction of the largest are dropped: the eigensolver leaves an error of
+# about one eps of the largest in each, so smaller ones are noise, which 1/√ would blow up.
+RANK_TOL = 10 * np.finfo(np.float64).eps
+# Asymmetry that single-precision rounding explains.
+SYMMETRY_TOL = 1e-6
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Φ = k(X, Z) basis with ΦᵀΦ = diag(spectrum), for landmarks Z."""
+
+    features: FloatArray
+    spectrum: FloatArray
+    basis: FloatArray
+    negative_share: float
+
+
+def batches(n_rows: int, width: int) -> Iterator[slice]:
+    """Cut rows into batches of at most `BATCH_SIZE` numbers; `width` is the longest row formed."""
+    step = max(1, BATCH_SIZE // width)
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def fill_batches(
+    out: FloatArray, evaluate: Callable[[slice], FloatArray], *, width: int
+) -> FloatArray:
+    """Set out[rows] = evaluate(rows), a batch at a time."""
+    for rows in batches(len(out), width):
+        out[rows] = evaluate(rows)
+    return out
+
+
+def kernel_block(kernel: Kernel, X: Rows, index: IntArray) -> FloatArray:
+    """Evaluate the symmetric block of K that belongs to the rows `index` of X."""
+    landmarks = kernel.select(X, index)
+    block = fill_batches(
+        np.empty((len(index), len(index))),
+        lambda rows: kernel(X[index[rows]], landmarks),
+        width=max(X.shape[1], len(index)),
+    )
+    gap, largest = np.abs(block - block.T).max(), np.abs(block).max()
+    if gap > SYMMETRY_TOL * largest:
+        raise ValueError(
+            f"A kernel must be symmetric. Got values that differ by {gap:.2g} from their mirror "
+            f"image, the largest being {largest:.2g}; pass (K + K.T) / 2 or repair the function."
+        )
+    return (block + block.T) / 2
+
+
+def choose_landmarks(
+    kernel: Kernel,
+    X: Rows,
+    n_landmarks: int,
+    *,
+    sampling: str,
+    rng: np.random.RandomState,
+) -> IntArray:
+    """Choose at most `n_landmarks` rows of X, in ascending order."""
+    n = X.shape[0]
+    if n_landmarks >= n:
+        return np.arange(n)
+    if sampling == "uniform":
+        return np.sort(rng.choice(n, n_landmarks, replace=False))
+    if sampling == "kmeans++":
+        pool_size = min(n, max(n_landmarks, min(4 * n_landmarks, POOL_SIZE)))
+        pool = np.sort(rng.choice(n, pool_size, replace=False))
+        spread = _spread_out(kernel_block(kernel, X, pool), n_landmarks, rng)
+        return np.sort(pool[spread])
+    raise ValueError(
+        f"`sampling` must be 'uniform' or 'kmeans++'. Got {sampling!r}; pass one of the two."
+    )
+
+
+def _spread_out(K: FloatArray, size: int, rng: np.random.RandomState) -> IntArray:
+    """Greedy k-means++ in the feature space, where |x - z|² = k(x, x) + k(z, z) - 2 k(x, z)."""
+    diagonal = K.diagonal()
+    n_trials = 2 + int(np.log(size))
+    chosen = [rng.randint(len(K))]
+    distances = np.maximum(diagonal + diagonal[chosen[0]] - 2 * K[chosen[0]], 0)
+    while len(chosen) < size:
+        total = np.cumsum(distances)
+        if total[-1] <= RANK_TOL * np.abs(diagonal).sum():
+            break  # every row coincides with a landmark
+        drawn = np.searchsorted(total, rng.uniform(size=n_trials) * total[-1], side="right")
+        drawn = np.minimum(drawn, len(K) - 1)
+        to_drawn = np.maximum(diagonal + diagonal[drawn, None] - 2 * K[drawn], 0)
+        candidates = np.minimum(distances, to_drawn)
+        best = candidates.sum(axis=1).argmin()
+        chosen.append(drawn[best])
+        distances = candidates[best]
+    return np.array(chosen)
+
+
+def factorise(
+    kernel: Kernel,
+    X: Rows,
+    index: IntArray,
+    *,
+    unit_diagonal: bool,
+    dtype: type[np.floating],
+) -> FeatureMap:
+    """Factorise K (all rows in `index`) or its Nyström approximation k(X,Z) k(Z,Z)⁺ k(Z,X)."""
+    exact = len(index) == X.shape[0]
+    values, vectors = eigh(kernel_block(kernel, X, index), driver="evd", overwrite_a=True)
+    # k(X, Z) v is of size √value only where k is positive semi-definite. Where it is not, values
+    # that the sampling of the negative ones can disturb would give features larger than k.
+    disturbance = 0.0 if exact else -values[0] / np.sqrt(len(index))
+    kept = values > max(RANK_TOL * values[-1], disturbance)
+    if not kept.any():
+        raise ValueError(
+            f"A kernel must be positive semi-definite, or nearly. Got eigenvalues from "
+            f"{values[0]:.2g} to {values[-1]:.2g}; check that the rows are not all zero, or choose "
+            f"another kernel."
+        )
+    negative_share = float(-values[values < 0].sum() / np.abs(values).sum())
+    values, vectors = values[kept], vectors[:, kept]
+    scale = values.sum() / len(index) if unit_diagonal else 1.0
+    basis = vectors / np.sqrt(values) / np.sqrt(scale)
+    if exact:
+        spectrum = values / scale
+        return FeatureMap(vectors * np.sqrt(spectrum), spectrum, basis, negative_share)
+
+    landmarks = kernel.select(X, index)
+    features = fill_batches(
+        np.empty((X.shape[0], len(values)), dtype=dtype),
+        lambda rows: kernel(X[rows], landmarks) @ basis,
+        width=max(X.shape[1], len(index)),
+    )
+    rotation, spectrum = _orthogonalise(features)
+    return FeatureMap(features, spectrum, basis @ rotation, negative_share)
+
+
+def _orthogonalise(features: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rotate the columns in place until they are orthogonal; return rotation, squared norms."""
+    _, rotation = eigh(gram(features), driver="evd", overwrite_a=True)
+    fill_batches(features, lambda rows: features[rows] @ rotation, width=features.shape[1])
+    # Squared norms, not the eigenvalues, which are lost where they are small beside the largest.
+    return rotation, np.einsum("ij,ij->j", features, features, dtype=np.float64)
+
+
+def gram(features: FloatArray) -> FloatArray:
+    """Form ΦᵀΦ in float64, without a float64 copy of Φ."""
+    total = np.zeros((features.shape[1], features.shape[1]))
+    for rows in batches(*features.shape):
+        part = features[rows].astype(np.float64, copy=False)
+        total += part.T @ part
+    return total

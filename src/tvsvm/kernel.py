@@ -1,0 +1,229 @@
+"""The reproducing kernel Hilbert space of the data: one factorisation, then every system in it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_array, check_random_state
+
+from tvsvm._features import choose_landmarks, factorise, fill_batches
+from tvsvm._kernel_functions import Kernel, KernelName, Rows, make_kernel
+from tvsvm._quadratic import Quadratic, check_strengths
+from tvsvm.results import FloatArray
+
+# Up to here the eigenvectors of K take about a second on two cores (benchmarks/kernel.py).
+EXACT_LIMIT = 2000
+# Beyond, the number of landmarks: as many as keep Φ at 2²⁵ numbers (256 MB), within these bounds.
+N_FEATURES = 2**25
+FEWEST_LANDMARKS, MOST_LANDMARKS = 128, 1000
+
+
+class RKHS:
+    """The functions on the rows of X that a kernel spans, with K = ΦΦᵀ, ΦᵀΦ = diag(spectrum).
+
+    A function has coordinates w: its values on the rows of X are f = Φw and its norm is
+    |f|_K = |w|. With fewer landmarks than rows K is the Nyström approximation
+    k(X,Z) k(Z,Z)⁺ k(Z,X), and f is confined to the span of the landmarks' kernel functions.
+    Eigenvalues of k(Z,Z) up to 10 eps of the largest are dropped as rounding; where k is exact
+    this moves f by about 10 eps |K||B|/λ on the rows, and by √(10 eps |K|) |B|/λ at most off them.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_points, n_features)
+        The rows; for ``kernel="precomputed"`` the kernel matrix itself. float32 rows give
+        float32 Nyström features (half the memory, values to about six digits); otherwise, and
+        for all m × m algebra, float64.
+    kernel : str or callable, default="rbf"
+        With d = x - z: ``"rbf"`` exp(-γ|d|²), ``"laplacian"`` exp(-γ|d|₁), ``"poly"``
+        (γ x·z + coef0)^degree, ``"sigmoid"`` tanh(γ x·z + coef0), ``"linear"`` x·z, ``"cosine"``
+        x·z / |x||z|, ``"precomputed"``, or a function of two batches of rows that returns the
+        matrix of kernel values, as scikit-learn's pairwise kernels do.
+    gamma : float, optional
+        By default 1 / median(|x_i - x_j|)² (``rbf``), 1 / median |x_i - x_j|₁ (``laplacian``),
+        medians over sampled pairs of different rows, or 1 / mean |x_i|² (``poly``, ``sigmoid``),
+        so that the kernel does not depend on the unit of X. Other kernels have no width.
+    degree, coef0 : float, default=3, 1.0
+        Parameters of ``poly`` and ``sigmoid``.
+    n_components : int, optional
+        Number of landmarks; all rows (exact) if it is at least their number. By default exact up
+        to 2000 rows and 2²⁵ / n_points landmarks, within 128 and 1000, beyond.
+    sampling : {"kmeans++", "uniform"}, default="kmeans++"
+        How landmarks are drawn: k-means++ in the kernel's feature space among four times as many
+        random rows (a fifth less error than uniform, see benchmarks/kernel.py), or at random.
+    unit_diagonal : bool, default=False
+        Divide the kernel by its mean diagonal over the landmarks.
+    random_state : int, RandomState instance or None, default=None
+        For the sampled pairs and the landmarks.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_points, rank)
+        Φ, read-only.
+    spectrum : ndarray of shape (rank,)
+        Positive eigenvalues of K, ascending.
+    landmarks : ndarray or sparse matrix
+        The landmark rows Z; their indices for ``kernel="precomputed"``.
+    landmark_indices : ndarray of shape (n_landmarks,)
+        Where the landmarks are in X.
+    exact : bool
+        Whether all rows are landmarks.
+    negative_share : float
+        Share of negative eigenvalues, Σ|negative| / Σ|all|, clipped on the landmarks: 0 up to
+        rounding for a positive semi-definite kernel.
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike | sparse.spmatrix,
+        *,
+        kernel: KernelName = "rbf",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        n_components: int | None = None,
+        sampling: str = "kmeans++",
+        unit_diagonal: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        rng = check_random_state(random_state)
+        rows = _check_rows(X, precomputed=isinstance(kernel, str) and kernel == "precomputed")
+        self.kernel = make_kernel(kernel, rows, gamma=gamma, degree=degree, coef0=coef0, rng=rng)
+        self.landmark_indices = choose_landmarks(
+            self.kernel,
+            rows,
+            _n_landmarks(rows.shape[0], n_components),
+            sampling=sampling,
+            rng=rng,
+        )
+        self.landmarks = self.kernel.select(rows, self.landmark_indices)
+        self.exact = len(self.landmark_indices) == rows.shape[0]
+        map_ = factorise(
+            self.kernel,
+            rows,
+            self.landmark_indices,
+            unit_diagonal=unit_diagonal,
+            dtype=np.float32 if rows.dtype in (np.float16, np.float32) else np.float64,
+        )
+        self.features, self.spectrum, self._basis = map_.features, map_.spectrum, map_.basis
+        self.negative_share = map_.negative_share
+        self._n_columns = rows.shape[1]
+        for array in (self.features, self.spectrum, self._basis, self.landmark_indices):
+            array.flags.writeable = False
+
+    @property
+    def n_points(self) -> int:
+        """Number of rows N."""
+        return self.features.shape[0]
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the space, the numerical rank of K."""
+        return self.features.shape[1]
+
+    def values(self, W: ArrayLike) -> FloatArray:
+        """Values ΦW on the rows of X, (n_points, c), of functions with coordinates W, (rank, c)."""
+        return self.features @ _columns(W, self.rank).astype(self.features.dtype, copy=False)
+
+    def project(self, B: ArrayLike) -> FloatArray:
+        """Adjoint of `values`: ΦᵀB, (rank, c) in float64, for B of shape (n_points, c)."""
+        B = _columns(B, self.n_points).astype(self.features.dtype, copy=False)
+        return (self.features.T @ B).astype(np.float64, copy=False)
+
+    def apply(self, A: ArrayLike) -> FloatArray:
+        """K A for A of shape (n_points, c)."""
+        return self.values(self.project(A))
+
+    def solve(self, B: ArrayLike, *, lam: float, r: float) -> FloatArray:
+        """(λI + rK)⁻¹ B for B of shape (n_points, c), to about eps (λ + r|K|) / λ."""
+        check_strengths(lam, r=r)
+        B = _columns(B, self.n_points)
+        shrink = r / (lam + r * self.spectrum)
+        return (B - self.values(shrink[:, None] * self.project(B))) / lam
+
+    def quadratic(
+        self,
+        *,
+        lam: float,
+        r: float = 0.0,
+        gamma: float = 0.0,
+        laplacian: sparse.spmatrix | None = None,
+        row_weights: ArrayLike | None = None,
+    ) -> Quadratic:
+        """Prepare min_f λ/2 |f|²_K + ½ fᵀMf - ⟨B, f⟩, M = rI + γL + diag(row_weights)."""
+        return Quadratic(
+            self, lam=lam, r=r, gamma=gamma, laplacian=laplacian, row_weights=row_weights
+        )
+
+    def expansion(self, W: ArrayLike) -> "Expansion":
+        """Functions with coordinates W, (rank, c), as Σ_j k(x, z_j) coef_j for any row x."""
+        coef = self._basis @ _columns(W, self.rank)
+        return Expansion(self.kernel, self.landmarks, coef, self._n_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Functions f(x) = Σ_j k(x, z_j) coef_j, independent of the space they come from.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k.
+    landmarks : ndarray or sparse matrix
+        The rows z_j (column indices for a precomputed kernel).
+    coef : ndarray of shape (n_landmarks, c)
+        One column for every function.
+    n_columns : int
+        Number of columns that new rows must have.
+    """
+
+    kernel: Kernel
+    landmarks: Rows
+    coef: FloatArray
+    n_columns: int
+
+    def __call__(self, X: ArrayLike | sparse.spmatrix) -> FloatArray:
+        """Values, (n_rows, c), at the rows of X; rows k(x, x_1..x_N) for a precomputed kernel."""
+        rows = check_array(X, accept_sparse="csr")
+        if rows.shape[1] != self.n_columns:
+            raise ValueError(
+                f"New rows must have as many columns as the data. Got {rows.shape[1]} for "
+                f"{self.n_columns}; pass the same columns, or K(new, data) if it is precomputed."
+            )
+        return fill_batches(
+            np.empty((rows.shape[0], self.coef.shape[1])),
+            lambda batch: self.kernel(rows[batch], self.landmarks) @ self.coef,
+            width=max(self.n_columns, len(self.coef)),
+        )
+
+
+def _check_rows(X: ArrayLike | sparse.spmatrix, *, precomputed: bool) -> Rows:
+    rows = check_array(X, accept_sparse=False if precomputed else "csr")
+    if precomputed and rows.shape[0] != rows.shape[1]:
+        raise ValueError(
+            f"A precomputed kernel must be square. Got shape {rows.shape}; pass K between all "
+            f"pairs of rows."
+        )
+    return rows
+
+
+def _n_landmarks(n_points: int, n_components: int | None) -> int:
+    if n_components is None:
+        by_memory = int(np.clip(N_FEATURES // n_points, FEWEST_LANDMARKS, MOST_LANDMARKS))
+        return n_points if n_points <= EXACT_LIMIT else by_memory
+    if n_components < 1:
+        raise ValueError(
+            f"`n_components` must be at least 1. Got {n_components}; pass None to choose it."
+        )
+    return min(int(n_components), n_points)
+
+
+def _columns(B: ArrayLike, n: int) -> FloatArray:
+    B = np.asarray(B)
+    if B.ndim != 2 or B.shape[0] != n:
+        raise ValueError(
+            f"Functions must be the columns of an array with {n} rows. Got shape {B.shape}; pass "
+            f"shape ({n}, c), c = 1 for a single function."
+        )
+    return B

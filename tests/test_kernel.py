@@ -1,0 +1,400 @@
+"""The kernel layer against dense references, 50-digit arithmetic and its laws."""
+
+import pickle
+import tracemalloc
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_digits
+from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel, sigmoid_kernel
+
+from tvsvm.kernel import RKHS
+
+law = settings(deadline=None, derandomize=True, max_examples=25)
+seeds = st.integers(0, 2**32 - 1)
+strengths = st.sampled_from([1e-3, 0.1, 1.0, 30.0])
+landmark_counts = st.sampled_from([None, 7])
+
+
+def make_rows(seed, n=30, d=3):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def path_laplacian(n):
+    weights = sparse.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1], shape=(n, n))
+    return sparse.csr_array(sparse.diags_array(weights.sum(axis=1)) - weights)
+
+
+def kernel_matrix(space):
+    return space.apply(np.eye(space.n_points))
+
+
+def solve_to_50_digits(A, B):
+    """Gaussian elimination with pivoting in decimal arithmetic."""
+    A, B = A.copy(), B.copy()
+    for k in range(len(A)):
+        pivot = k + max(range(len(A) - k), key=lambda i: abs(A[k + i, k]))
+        A[[k, pivot]], B[[k, pivot]] = A[[pivot, k]], B[[pivot, k]]
+        for i in range(len(A)):
+            if i != k:
+                factor = A[i, k] / A[k, k]
+                A[i, k:] -= factor * A[k, k:]
+                B[i] -= factor * B[k]
+    return B / A.diagonal()[:, None]
+
+
+# ---- systems in the space ----------------------------------------------------------------------
+
+
+@law
+@given(seed=seeds, lam=strengths, r=strengths, count=landmark_counts)
+def test_solve_inverts_and_pushes_through(seed, lam, r, count):
+    space = RKHS(make_rows(seed), n_components=count, random_state=0)
+    K = kernel_matrix(space)
+    B = np.random.default_rng(seed).standard_normal((30, 2))
+    rounding = 1e-14 * (1 + r * 30 / lam)
+    solved = space.solve(lam * B + r * space.apply(B), lam=lam, r=r)
+    np.testing.assert_allclose(solved, B, atol=30 * rounding)
+    left, right = space.solve(K @ B, lam=lam, r=r), K @ space.solve(B, lam=lam, r=r)
+    np.testing.assert_allclose(left, right, atol=1e3 * rounding / lam)
+    np.testing.assert_allclose(
+        space.quadratic(lam=lam, r=r).solve(B), right, atol=1e3 * rounding / lam
+    )
+
+
+@law
+@given(seed=seeds, lam=strengths, r=st.sampled_from([0.0, 1.0]), gamma=st.sampled_from([0.0, 3.0]))
+def test_quadratic_agrees_with_the_paper_unsymmetric_systems(seed, lam, r, gamma):
+    X, L = make_rows(seed), path_laplacian(30)
+    rng = np.random.default_rng(seed)
+    weights = np.where(rng.permutation(30) < 4, rng.uniform(1, 10, 30), 0)
+    B = rng.standard_normal((30, 3))
+    space = RKHS(X, kernel="laplacian")
+    K = np.exp(-cdist(X, X, "cityblock") * space.kernel.scale)
+    system = lam * np.eye(30) + (r * np.eye(30) + gamma * L + np.diag(weights)) @ K
+    quadratic = space.quadratic(lam=lam, r=r, gamma=gamma, laplacian=L, row_weights=weights)
+    coef = np.linalg.solve(system, B)
+    np.testing.assert_allclose(quadratic.solve(B), K @ coef, atol=1e-9 / lam)
+    expansion = space.expansion(quadratic.coordinates(B))
+    np.testing.assert_allclose(expansion.coef, coef, atol=1e-9 / lam)
+    G = K @ np.linalg.inv(system)
+    rows = np.array([7, 0, 29])
+    np.testing.assert_allclose(quadratic.block(rows), G[np.ix_(rows, rows)], atol=1e-9 / lam)
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("r", "gamma", "eta"), [(0, 1, 1), (0, 0, 10), (1, 1, 0), (0, 100, 100)])
+def test_quadratic_agrees_with_50_digits(lam, r, gamma, eta):
+    n = 25
+    X, L = make_rows(6, n=n), path_laplacian(n).toarray()
+    weights = eta * (np.arange(n) < 5.0)
+    B = np.random.default_rng(6).standard_normal((n, 1))
+    K = rbf_kernel(X)
+    K = (K + K.T) / 2
+    exactly = np.vectorize(Decimal, otypes=[object])
+    with localcontext() as context:
+        context.prec = 50
+        M = exactly(float(r) * np.eye(n)) + exactly(float(gamma)) * exactly(L)
+        M = M + exactly(np.diag(weights))
+        system = exactly(lam * np.eye(n)) + M @ exactly(K)
+        expected = (exactly(K) @ solve_to_50_digits(system, exactly(B))).astype(float)
+    space = RKHS(K, kernel="precomputed")
+    quadratic = space.quadratic(
+        lam=lam, r=r, gamma=gamma, laplacian=sparse.csr_array(L), row_weights=weights
+    )
+    scale = np.abs(expected).max()
+    assert np.abs(quadratic.solve(B) - expected).max() <= 1e-8 * scale
+    at_rows = space.expansion(quadratic.coordinates(B))(K)
+    assert np.abs(at_rows - expected).max() <= 1e-8 * scale
+
+
+@law
+@given(seed=seeds, lam=strengths, gamma=st.sampled_from([0.0, 1.0]), count=landmark_counts)
+def test_blocks_are_symmetric_positive_and_permute(seed, lam, gamma, count):
+    space = RKHS(make_rows(seed), n_components=count, random_state=0)
+    quadratic = space.quadratic(lam=lam, r=0.5, gamma=gamma, laplacian=path_laplacian(30))
+    rows = np.random.default_rng(seed).permutation(30)[:12]
+    block = quadratic.block(rows)
+    np.testing.assert_array_equal(block, block.T)
+    assert np.linalg.eigvalsh(block).min() >= -1e-13 * np.trace(block)
+    full = quadratic.solve(np.eye(30))
+    np.testing.assert_allclose(block, full[np.ix_(rows, rows)], atol=1e-11 / lam)
+
+
+@law
+@given(seed=seeds, lam=strengths, count=landmark_counts)
+def test_a_vanishing_graph_term_leaves_the_graph_free_system(seed, lam, count):
+    space = RKHS(make_rows(seed), n_components=count, random_state=0)
+    free = space.quadratic(lam=lam, r=1.0).block(np.arange(30))
+    nearly = space.quadratic(lam=lam, r=1.0, gamma=1e-13 * lam, laplacian=path_laplacian(30))
+    np.testing.assert_allclose(nearly.block(np.arange(30)), free, atol=1e-9 * np.abs(free).max())
+
+
+@law
+@given(seed=seeds)
+def test_heavy_rows_are_interpolated(seed):
+    space = RKHS(make_rows(seed), kernel="laplacian")
+    y = np.random.default_rng(seed).standard_normal((30, 1))
+    weights = 1e8 * (np.arange(30) < 6)
+    f = space.quadratic(lam=1.0, row_weights=weights).solve(weights[:, None] * y)
+    np.testing.assert_allclose(f[:6], y[:6], atol=1e-6)
+
+
+@law
+@given(seed=seeds, kernel=st.sampled_from(["rbf", "laplacian", "poly", "cosine"]))
+def test_permuted_rows_permute_functions(seed, kernel):
+    X, order = make_rows(seed), np.random.default_rng(seed).permutation(30)
+    B = np.random.default_rng(seed + 1).standard_normal((30, 2))
+    spaces = RKHS(X, kernel=kernel), RKHS(X[order], kernel=kernel)
+    smooth, permuted = (space.quadratic(lam=0.1, r=1.0) for space in spaces)
+    np.testing.assert_allclose(permuted.solve(B[order]), smooth.solve(B)[order], atol=1e-9)
+
+
+def test_norm_of_a_function_is_the_norm_of_its_coordinates():
+    space = RKHS(make_rows(7), kernel="laplacian")
+    W = np.random.default_rng(7).standard_normal((space.rank, 1))
+    f = space.values(W)
+    assert np.sum(W**2) == pytest.approx((f.T @ np.linalg.solve(kernel_matrix(space), f)).item())
+
+
+# ---- expansions --------------------------------------------------------------------------------
+
+
+@law
+@given(
+    seed=seeds, count=landmark_counts, kernel=st.sampled_from(["rbf", "linear", "poly", "cosine"])
+)
+def test_expansion_at_the_rows_is_the_function(seed, count, kernel):
+    X = make_rows(seed)
+    space = RKHS(X, kernel=kernel, n_components=count, unit_diagonal=True, random_state=0)
+    B = np.random.default_rng(seed).standard_normal((30, 2))
+    quadratic = space.quadratic(lam=1e-3, r=1.0)
+    np.testing.assert_allclose(
+        space.expansion(quadratic.coordinates(B))(X), quadratic.solve(B), atol=1e-8
+    )
+    np.testing.assert_allclose(space.expansion(space.project(B))(X), space.apply(B), atol=1e-8)
+
+
+def test_expansion_at_new_rows_is_kernel_ridge_regression():
+    X, new = make_rows(8), make_rows(9, n=11)
+    y = np.sin(X[:, :1])
+    space = RKHS(X, gamma=0.5)
+    expected = rbf_kernel(new, X, gamma=0.5) @ np.linalg.solve(
+        rbf_kernel(X, gamma=0.5) + np.eye(30), y
+    )
+    coordinates = space.quadratic(lam=1.0, r=1.0).coordinates(y)
+    np.testing.assert_allclose(space.expansion(coordinates)(new), expected, atol=1e-12)
+    precomputed = RKHS(rbf_kernel(X, gamma=0.5), kernel="precomputed")
+    coordinates = precomputed.quadratic(lam=1.0, r=1.0).coordinates(y)
+    at_new = precomputed.expansion(coordinates)(rbf_kernel(new, X, gamma=0.5))
+    np.testing.assert_allclose(at_new, expected, atol=1e-12)
+
+
+def test_batches_do_not_change_the_result(monkeypatch):
+    X = make_rows(10, n=60)
+    options = {"n_components": 20, "random_state": 0}
+    B = np.random.default_rng(0).standard_normal((60, 2))
+    one = RKHS(X, **options)
+    expected, at_rows = one.solve(B, lam=1.0, r=1.0), one.expansion(one.project(B))(X)
+    monkeypatch.setattr("tvsvm._features.BATCH_SIZE", 100)
+    many = RKHS(X, **options)
+    np.testing.assert_allclose(many.solve(B, lam=1.0, r=1.0), expected, atol=1e-10)
+    np.testing.assert_allclose(many.expansion(many.project(B))(X), at_rows, atol=1e-10)
+    L = path_laplacian(60)
+    cut = many.quadratic(lam=1.0, gamma=1.0, laplacian=L).solve(B)
+    monkeypatch.undo()
+    np.testing.assert_allclose(
+        cut, one.quadratic(lam=1.0, gamma=1.0, laplacian=L).solve(B), atol=1e-10
+    )
+
+
+def test_space_and_expansion_survive_pickling():
+    X = make_rows(11)
+    space = RKHS(X, kernel="poly", n_components=8, random_state=0)
+    W = np.ones((space.rank, 1))
+    copy = pickle.loads(pickle.dumps(space))
+    np.testing.assert_array_equal(copy.values(W), space.values(W))
+    expansion = space.expansion(W)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(expansion))(X), expansion(X))
+    with pytest.raises(ValueError, match="read-only"):
+        space.features[0] = 0
+
+
+# ---- Nyström -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "kmeans++"])
+@pytest.mark.parametrize("form", ["rows", "sparse", "precomputed"])
+def test_nystrom_is_the_textbook_formula(sampling, form):
+    X = make_rows(12, n=80)
+    K = rbf_kernel(X, gamma=0.5)
+    data = {"rows": X, "sparse": sparse.csr_array(X), "precomputed": K}[form]
+    kernel = "precomputed" if form == "precomputed" else "rbf"
+    space = RKHS(data, kernel=kernel, gamma=0.5, n_components=25, sampling=sampling, random_state=3)
+    Z = space.landmark_indices
+    assert not space.exact
+    assert len(np.unique(Z)) == 25
+    expected = K[:, Z] @ np.linalg.pinv(K[np.ix_(Z, Z)], rcond=1e-14, hermitian=True) @ K[Z]
+    np.testing.assert_allclose(kernel_matrix(space), expected, atol=1e-7)
+    gram = space.features.T @ space.features
+    np.testing.assert_allclose(gram, np.diag(space.spectrum), atol=1e-11)
+    again = RKHS(data, kernel=kernel, gamma=0.5, n_components=25, sampling=sampling, random_state=3)
+    np.testing.assert_array_equal(again.features, space.features)
+
+
+def test_spread_landmarks_approximate_better_than_uniform_ones():
+    X = load_digits().data
+    K = rbf_kernel(X, gamma=4e-4)
+
+    def error(sampling, seed):
+        space = RKHS(X, gamma=4e-4, n_components=80, sampling=sampling, random_state=seed)
+        return np.linalg.norm(K - kernel_matrix(space))
+
+    errors = {s: [error(s, seed) for seed in range(3)] for s in ("uniform", "kmeans++")}
+    assert np.mean(errors["kmeans++"]) < 0.95 * np.mean(errors["uniform"])
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "kmeans++"])
+def test_rank_deficient_kernels_drop_to_their_rank(sampling):
+    options = {"n_components": 20, "sampling": sampling, "random_state": 0}
+    X = make_rows(13, n=100)
+    linear = RKHS(X, kernel="linear", **options)
+    assert linear.rank == 3
+    np.testing.assert_allclose(kernel_matrix(linear), X @ X.T, atol=1e-12)
+    copies = RKHS(np.repeat(X[:4], 25, axis=0), gamma=1.0, **options)
+    assert copies.rank == 4
+    expected = np.repeat(np.repeat(rbf_kernel(X[:4], gamma=1.0), 25, axis=0), 25, axis=1)
+    np.testing.assert_allclose(kernel_matrix(copies), expected, atol=1e-10)
+    constant = RKHS(np.ones((100, 2)), **options)
+    assert constant.rank == 1
+    np.testing.assert_allclose(kernel_matrix(constant), 1.0)
+
+
+def test_float32_rows_give_float32_features_close_to_float64():
+    X = make_rows(14, n=300).astype(np.float32)
+    single, double = (
+        RKHS(rows, n_components=40, random_state=0) for rows in (X, X.astype(np.float64))
+    )
+    assert single.features.dtype == np.float32
+    assert RKHS(X).features.dtype == np.float64
+    B = np.random.default_rng(14).standard_normal((300, 2))
+    L = path_laplacian(300)
+    results = []
+    for space in (single, double):
+        graph = space.quadratic(lam=0.1, r=1.0, gamma=1.0, laplacian=L)
+        results.append((space.apply(B), space.solve(B, lam=1.0, r=1.0), graph.solve(B)))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-5 * np.abs(b).max())
+    W = single.quadratic(lam=0.1, r=1.0).coordinates(B)
+    np.testing.assert_allclose(single.expansion(W)(X), single.values(W), atol=1e-5)
+
+
+def test_memory_stays_linear_in_the_number_of_rows():
+    n = 20_000
+    X = make_rows(15, n=n, d=5)
+    L = path_laplacian(n)
+    sizes = []
+
+    def spy(A, B):
+        sizes.append(len(A) * len(B))
+        return rbf_kernel(A, B)
+
+    tracemalloc.start()
+    space = RKHS(X, kernel=spy, n_components=300, random_state=0)
+    quadratic = space.quadratic(lam=1.0, r=1.0, gamma=1.0, laplacian=L, row_weights=np.ones(n))
+    quadratic.block(np.arange(50))
+    W = quadratic.coordinates(np.ones((n, 1)))
+    space.expansion(W)(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300e6  # K alone would be 3200e6
+    assert max(sizes) <= 2**22 < n * 300
+
+
+def test_number_of_landmarks_follows_the_number_of_rows(monkeypatch):
+    monkeypatch.setattr("tvsvm.kernel.EXACT_LIMIT", 50)
+    monkeypatch.setattr("tvsvm.kernel.N_FEATURES", 20_000)
+    assert RKHS(make_rows(0, n=50)).exact
+    assert len(RKHS(make_rows(0, n=150), kernel="laplacian").landmark_indices) == 20_000 // 150
+    assert len(RKHS(make_rows(0, n=400), kernel="laplacian").landmark_indices) == 128
+
+
+# ---- indefinite kernels, scale, degenerate input -----------------------------------------------
+
+
+def test_negative_eigenvalues_are_clipped_and_reported():
+    X = make_rows(16)
+    K = sigmoid_kernel(X, gamma=0.5, coef0=-1.0)
+    values, vectors = eigh(K)
+    assert values.min() < -0.01
+    space = RKHS(X, kernel="sigmoid", gamma=0.5, coef0=-1.0)
+    expected = (vectors * np.maximum(values, 0)) @ vectors.T
+    np.testing.assert_allclose(kernel_matrix(space), expected, atol=1e-12)
+    share = -values[values < 0].sum() / np.abs(values).sum()
+    assert space.negative_share == pytest.approx(share)
+
+
+def test_indefinite_nystrom_features_do_not_blow_up():
+    X = make_rows(17, n=400)
+    K = sigmoid_kernel(X, gamma=0.5, coef0=-1.0)
+    space = RKHS(X, kernel="sigmoid", gamma=0.5, coef0=-1.0, n_components=40, random_state=0)
+    assert space.spectrum.max() <= 1.1 * eigh(K, eigvals_only=True)[-1]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", chi2_kernel, "precomputed"])
+def test_unit_diagonal(kernel):
+    X = 7.0 * np.abs(make_rows(18)) + 1
+    if kernel == "precomputed":
+        X = X @ X.T
+    space = RKHS(X, kernel=kernel, unit_diagonal=True)
+    assert np.mean(kernel_matrix(space).diagonal()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly", "cosine"])
+@pytest.mark.parametrize(
+    "X", [np.ones((1, 2)), np.array([[0.0, 1.0], [1.0, 1.0]]), np.ones((3, 1))]
+)
+def test_one_two_or_equal_rows(kernel, X):
+    for rows in (X, sparse.csr_array(X)):
+        space = RKHS(rows, kernel=kernel)
+        assert np.isfinite(kernel_matrix(space)).all()
+        np.testing.assert_allclose(
+            space.expansion(space.project(X))(rows), space.apply(X), atol=1e-12
+        )
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda X: RKHS(X, kernel="gauss"), "`kernel` must be .* Got 'gauss'"),
+        (lambda X: RKHS(X, gamma=0.0), "`gamma` must be positive"),
+        (lambda X: RKHS(X, n_components=0), "`n_components` must be at least 1"),
+        (lambda X: RKHS(X, n_components=5, sampling="grid"), "`sampling` must be"),
+        (lambda X: RKHS(X * np.nan), "NaN"),
+        (lambda X: RKHS(X * 1e200, kernel="linear"), "must be finite"),
+        (lambda X: RKHS(X * 0, kernel="linear"), "positive semi-definite"),
+        (lambda X: RKHS(X, kernel="precomputed"), "must be square"),
+        (lambda X: RKHS(np.tri(4), kernel="precomputed"), "must be symmetric"),
+        (lambda X: RKHS(-np.eye(4), kernel="precomputed"), "positive semi-definite"),
+        (lambda X: RKHS(X, kernel=lambda a, b: np.ones(3)), "one value for every pair"),
+        (lambda X: RKHS(X).solve(np.ones(30), lam=1, r=1), "columns of an array with 30 rows"),
+        (lambda X: RKHS(X).solve(np.ones((30, 1)), lam=0, r=1), "`lam` must be positive"),
+        (lambda X: RKHS(X).quadratic(lam=1, r=-1), "`r` must be finite and not negative"),
+        (lambda X: RKHS(X).quadratic(lam=1, gamma=1), "`laplacian` must have shape"),
+        (lambda X: RKHS(X).quadratic(lam=1, row_weights=-np.ones(30)), "`row_weights` must be"),
+        (
+            lambda X: RKHS(X).quadratic(lam=1, gamma=9, laplacian=-sparse.eye_array(30)),
+            "must be positive definite",
+        ),
+        (lambda X: RKHS(X).expansion(np.ones((30, 1)))(X[:, :2]), "as many columns as the data"),
+    ],
+)
+def test_wrong_input_gets_a_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make(make_rows(19))
