@@ -24,7 +24,7 @@ CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look t
 # Costs in nanoseconds per edge and column, to choose between sweeps and flow. Counts decide, not
 # clocks: the same input always takes the same path.
 SWEEP_COST = 5.0  # with its share of the looks at the gap
-FLOW_COST = 100.0  # times 1 + log2(pieces), fitted on kNN graphs of 4,495 and 70,000 nodes
+FLOW_COST = 60.0  # times 1 + log2(pieces), fitted on kNN graphs of 4,495 and 70,000 nodes
 FLOW_LIMIT = 5_000  # arc visits per edge; usual are under 500
 
 
@@ -193,10 +193,8 @@ class _Block:
         bound = (self.layout.weights * self.strength[k]).astype(np.float64)
         g, p = (np.array(a[:, k], dtype=np.float64) for a in (self.g, self.dual))
         x = np.empty_like(g)
-        flow.solve_column(
-            *flow.arcs(self.layout.indptr, self.layout.heads),
-            bound, g, p, x, FLOW_LIMIT * bound.size,
-        )  # fmt: skip
+        arcs = flow.arcs(self.layout.indptr, self.layout.heads)
+        flow.solve_column(*arcs, bound, g, p, x, FLOW_LIMIT * bound.size)
         self.flow_tried[k] = True
         self.dual[:, k] = p
         dual_to_primal(self.layout.indptr, self.layout.heads, self.z, self.dual, self.g)

@@ -12,25 +12,37 @@ CHECK_EVERY = 20
 
 
 @kernel
-def ascend(
-    indptr: IntArray,
-    heads: IntArray,
-    weights: FloatArray,
-    strength: FloatArray,
-    ahead: FloatArray,
-    sigma: float,
-    p: FloatArray,
-    divergence: FloatArray,
-) -> None:
-    """p ← clip(p + σ D x̄), and its Dᵀp on the way."""
+def ascend_column(
+    indptr: IntArray, heads: IntArray, weights: FloatArray, strength: FloatArray,
+    ahead: FloatArray, sigma: float, p: FloatArray, divergence: FloatArray,
+) -> None:  # fmt: skip
+    """p ← clip(p + σ D x̄) for a single column, and its Dᵀp on the way."""
+    divergence[:] = 0.0
+    for i in range(indptr.size - 1):
+        here = ahead[i, 0]
+        out = divergence[i, 0]
+        for e in range(indptr[i], indptr[i + 1]):
+            bound = weights[e] * strength[0]
+            new = min(max(p[e, 0] + sigma * (here - ahead[heads[e], 0]), -bound), bound)
+            p[e, 0] = new
+            out += new
+            divergence[heads[e], 0] -= new
+        divergence[i, 0] = out
+
+
+@kernel
+def ascend_columns(
+    indptr: IntArray, heads: IntArray, weights: FloatArray, strength: FloatArray,
+    ahead: FloatArray, sigma: float, p: FloatArray, divergence: FloatArray,
+) -> None:  # fmt: skip
+    """`ascend_column` for many columns at once."""
     divergence[:] = 0.0
     for i in range(indptr.size - 1):
         for e in range(indptr[i], indptr[i + 1]):
             j = heads[e]
             for k in range(p.shape[1]):
                 bound = weights[e] * strength[k]
-                new = p[e, k] + sigma * (ahead[i, k] - ahead[j, k])
-                new = min(max(new, -bound), bound)
+                new = min(max(p[e, k] + sigma * (ahead[i, k] - ahead[j, k]), -bound), bound)
                 p[e, k] = new
                 divergence[i, k] += new
                 divergence[j, k] -= new
@@ -85,6 +97,7 @@ def solve_primal_dual(
     dual_to_primal(layout.indptr, layout.heads, z, p, v)
     rows.project(v, nearest)
     x, ahead = nearest.copy(), nearest.copy()
+    ascend = ascend_column if z.shape[1] == 1 else ascend_columns
     tau = 1.0
     sigma = 1.0 / (tau * largest_degree_sum(layout.indptr, layout.heads))
     floor = rounding_floor(z).sum()

@@ -1,0 +1,229 @@
+"""Laplacian systems: against dense algebra, built backwards, and on broken graphs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import block_diag, coo_array, csr_array, csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from tvsvm.results import Status
+from tvsvm.solvers.linear import harmonic_extension, laplacian_solve
+
+law = settings(deadline=None, derandomize=True, max_examples=40)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_graph(seed, n, density=0.1, spread=1.0):
+    """A graph that is often disconnected, with isolated rows and weights over many magnitudes."""
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.random((n, n)) < density, 1) * 10.0 ** rng.uniform(-spread, spread, (n, n))
+    return csr_array(W + W.T)
+
+
+def ring(n):
+    i = np.arange(n)
+    half = coo_array((np.ones(n), (i, (i + 1) % n)), shape=(n, n))
+    return csr_array(half + half.T)
+
+
+def laplacian(W):
+    W = W.toarray()
+    return np.diag(W.sum(axis=1)) - W
+
+
+def lengths(R):
+    return np.linalg.norm(R, axis=0)
+
+
+@law
+@given(seeds, st.integers(1, 40), st.integers(1, 4))
+def test_agrees_with_the_pseudoinverse(seed, n, c):
+    W = random_graph(seed, n)
+    B = np.random.default_rng(seed).normal(size=(n, c))
+    result = laplacian_solve(W, B, tol=1e-11)
+    expected = np.linalg.pinv(laplacian(W), rcond=1e-11) @ B
+    assert result.converged
+    np.testing.assert_allclose(result.solution, expected, atol=1e-7 * (1 + np.abs(expected).max()))
+
+
+@law
+@given(seeds, st.integers(1, 40))
+def test_built_backwards(seed, n):
+    W = random_graph(seed, n)
+    _, components = connected_components(W)
+    U = np.random.default_rng(seed).normal(size=(n, 3))
+    for component in np.unique(components):
+        U[components == component] -= U[components == component].mean(axis=0)
+    B = laplacian(W) @ U
+    result = laplacian_solve(W, B, tol=1e-11, components=components)
+    np.testing.assert_allclose(result.solution, U, atol=1e-6)
+
+
+@law
+@given(seeds, st.integers(1, 40), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_shifted_systems(seed, n, shift):
+    W = random_graph(seed, n)
+    B = np.random.default_rng(seed).normal(size=(n, 2))
+    result = laplacian_solve(W, B, shift=shift)
+    matrix = laplacian(W) + shift * np.eye(n)
+    residual = lengths(B - matrix @ result.solution) / lengths(B)
+    assert residual.max() <= 1.01e-8
+    np.testing.assert_allclose(result.certificate, residual.max(), atol=1e-11)
+
+
+@law
+@given(seeds, st.integers(2, 40), st.sampled_from([1e-150, 1e-3, 1e150]))
+def test_scale_and_permutation_equivariance(seed, n, factor):
+    W = random_graph(seed, n)
+    rng = np.random.default_rng(seed)
+    B, order = rng.normal(size=(n, 2)), rng.permutation(n)
+    U = laplacian_solve(W, B, tol=1e-11).solution
+    slack = 1e-7 * (1 + np.abs(U).max())
+    scaled = laplacian_solve(W * factor, B * factor, tol=1e-11).solution
+    np.testing.assert_allclose(scaled, U, atol=slack)
+    np.testing.assert_allclose(
+        laplacian_solve(W * factor, B, tol=1e-11).solution * factor, U, atol=slack
+    )
+    shuffled = laplacian_solve(W[order][:, order], B[order], tol=1e-11).solution
+    np.testing.assert_allclose(shuffled, U[order], atol=slack)
+
+
+def test_certificate_is_the_residual():
+    W = random_graph(0, 300, density=0.03)
+    B = np.random.default_rng(0).normal(size=(300, 5))
+    B -= B.mean(axis=0)
+    result = laplacian_solve(W, B, tol=1e-6)
+    residual = lengths(B - laplacian(W) @ result.solution) / lengths(B)
+    assert connected_components(W)[0] == 1
+    assert result.certificate <= 1e-6
+    np.testing.assert_allclose(residual.max(), result.certificate, rtol=1e-3)
+
+
+def test_columns_do_not_disturb_each_other():
+    W = random_graph(1, 200, density=0.05)
+    rng = np.random.default_rng(1)
+    hard = rng.normal(size=(200, 1))
+    easy = laplacian(W)[:, :1] * 1e-9
+    B = np.hstack([easy, np.zeros((200, 1)), hard * 1e120])
+    together = laplacian_solve(W, B)
+    assert together.converged
+    assert not together.solution[:, 1].any()
+    for k in (0, 2):
+        alone = laplacian_solve(W, B[:, [k]], tol=1e-11).solution[:, 0]
+        np.testing.assert_allclose(together.solution[:, k], alone, atol=1e-5 * np.abs(alone).max())
+
+
+def test_components_of_very_different_scale():
+    small, large = random_graph(2, 30, density=0.3) * 1e-140, random_graph(3, 30, density=0.3)
+    B = np.random.default_rng(2).normal(size=(61, 2))
+    W = block_diag([small, csr_array((1, 1)), large], format="csr")
+    result = laplacian_solve(W, B, tol=1e-10)
+    assert result.converged
+    for rows, block in ((slice(0, 30), small), (slice(31, 61), large)):
+        alone = laplacian_solve(block, B[rows], tol=1e-11).solution
+        np.testing.assert_allclose(result.solution[rows], alone, atol=1e-6 * np.abs(alone).max())
+    assert not result.solution[30].any()
+
+
+def test_a_long_ring_needs_many_iterations_and_says_so():
+    B = np.zeros((2000, 1))
+    B[[0, 1000], 0] = 1.0, -1.0
+    result = laplacian_solve(ring(2000), B)
+    assert result.converged
+    expected = 250.0 - np.abs(np.minimum(np.arange(2000), 2000 - np.arange(2000))) / 2
+    np.testing.assert_allclose(result.solution[:, 0], expected, atol=1e-3)
+    short = laplacian_solve(ring(2000), B, max_iter=50)
+    assert short.status is Status.MAX_ITER
+    assert short.n_iter == 50
+    assert short.certificate > 1e-8
+
+
+def test_beyond_rounding_stalls_honestly():
+    B = np.random.default_rng(0).normal(size=(500, 2))
+    result = laplacian_solve(ring(500), B, tol=1e-18)
+    assert result.status is Status.STALLED
+    assert 1e-18 < result.certificate < 1e-8
+
+
+def test_nearly_singular_shift():
+    B = np.random.default_rng(0).normal(size=(50, 1)) + 1.0
+    result = laplacian_solve(ring(50), B, shift=1e-10)
+    assert result.converged
+    np.testing.assert_allclose(result.solution.mean(), B.mean() / 1e-10, rtol=1e-6)
+
+
+@law
+@given(seeds, st.integers(1, 40))
+def test_harmonic_extension(seed, n):
+    W = random_graph(seed, n)
+    rng = np.random.default_rng(seed)
+    fixed = rng.random(n) < 0.3
+    F = rng.normal(size=(n, 2))
+    F[~fixed] = np.nan
+    result = harmonic_extension(W, F, fixed, tol=1e-11)
+    U = result.solution
+    _, components = connected_components(W)
+    reached = np.isin(components, components[fixed])
+    np.testing.assert_array_equal(result.reached, reached)
+    np.testing.assert_array_equal(U[fixed], F[fixed])
+    assert not U[~reached].any()
+    free = reached & ~fixed
+    L = laplacian(W)
+    expected = np.linalg.solve(L[np.ix_(free, free)], -L[np.ix_(free, fixed)] @ F[fixed])
+    np.testing.assert_allclose(U[free], expected, atol=1e-6)
+
+
+def test_harmonic_extension_with_all_or_nothing_fixed():
+    F = np.random.default_rng(0).normal(size=(10, 2))
+    everything = harmonic_extension(ring(10), F, np.ones(10, bool))
+    np.testing.assert_array_equal(everything.solution, F)
+    nothing = harmonic_extension(ring(10), F, np.zeros(10, bool))
+    assert not nothing.solution.any()
+    assert not nothing.reached.any()
+    assert nothing.converged
+
+
+def test_diagonal_does_not_matter_and_the_input_stays():
+    W = random_graph(0, 50)
+    looped = csr_matrix(W.toarray() + np.diag(np.arange(50.0)))
+    before = looped.toarray()
+    B = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    B.flags.writeable = False
+    np.testing.assert_allclose(
+        laplacian_solve(looped, B[:, ::-1]).solution, laplacian_solve(W, B[:, ::-1]).solution
+    )
+    np.testing.assert_array_equal(looped.toarray(), before)
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (1, 2), (5, 0)])
+def test_empty_and_edgeless(shape):
+    result = laplacian_solve(csr_array((shape[0], shape[0])), np.ones(shape))
+    assert result.converged
+    assert result.solution.shape == shape
+    assert not result.solution.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"W": csr_array((3, 2))}, "square"),
+        ({"W": -ring(3)}, "non-negative"),
+        ({"W": ring(3) * np.nan}, "finite"),
+        ({"W": csr_array(np.triu(np.ones((3, 3)), 1))}, "symmetric"),
+        ({"B": np.ones(3)}, "shape"),
+        ({"B": np.ones((4, 1))}, "shape"),
+        ({"B": np.full((3, 1), np.inf)}, "finite"),
+        ({"shift": -1.0}, "non-negative"),
+        ({"shift": np.nan}, "finite"),
+    ],
+)
+def test_errors(change, message):
+    with pytest.raises(ValueError, match=message):
+        laplacian_solve(**({"W": ring(3), "B": np.ones((3, 1))} | change))
+
+
+@pytest.mark.parametrize("fixed", [np.zeros(3), np.array([0, 1]), np.zeros(4, bool)])
+def test_fixed_must_be_a_mask(fixed):
+    with pytest.raises(ValueError, match="boolean mask"):
+        harmonic_extension(ring(3), np.ones((3, 1)), fixed)
