@@ -6,7 +6,7 @@ what that kernel calls. So a kernel may use only kernels and constants of its ow
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -17,9 +17,9 @@ def kernel(function: F) -> F:
     """Compile `function` on its first call and keep the machine code for later processes."""
     # Division by zero follows IEEE (error_model) so that loops vectorise; strict floating point
     # otherwise: a duality gap summed with fast-math certifies nothing.
-    options = {"nogil": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
-        return numba.njit(cache=True, **options)(function)
+        return cast(F, numba.njit(cache=True, **options)(function))
     except RuntimeError:
         # No folder to write the cache to (read-only installation and home): compile every time.
-        return numba.njit(**options)(function)
+        return cast(F, numba.njit(**options)(function))

@@ -13,29 +13,30 @@ from tvsvm._jit import kernel
 from tvsvm.results import BoolArray, FloatArray, IntArray
 
 FAR = np.int32(2**31 - 1)
+NEXT = np.uint64(1)  # unsigned like the index it is added to, see _tv_sweeps
 
 
 @kernel
 def arcs(indptr: IntArray, heads: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Both directions of every edge by node: start of each node's arcs, neighbour, edge."""
     n = indptr.size - 1
-    start = np.zeros(n + 1, dtype=np.int64)
+    count = np.zeros(n, dtype=np.int64)
     for i in range(n):
-        start[i + 1] += indptr[i + 1] - indptr[i]
+        count[i] += np.int64(indptr[i + 1]) - np.int64(indptr[i])
         for e in range(indptr[i], indptr[i + 1]):
-            start[heads[e] + 1] += 1
-    for i in range(n):
-        start[i + 1] += start[i]
+            count[heads[e]] += 1
+    start = np.zeros(n + 1, dtype=np.uint64)
+    start[1:] = np.cumsum(count)
     fill = start[:-1].copy()
-    neighbor = np.empty(2 * heads.size, dtype=np.int32)
-    edge = np.empty(2 * heads.size, dtype=np.int32)
+    neighbor = np.empty(2 * heads.size, dtype=np.uint32)
+    edge = np.empty(2 * heads.size, dtype=np.uint32)
     for i in range(n):
         for e in range(indptr[i], indptr[i + 1]):
             j = heads[e]
             neighbor[fill[i]], edge[fill[i]] = j, e
             neighbor[fill[j]], edge[fill[j]] = i, e
-            fill[i] += 1
-            fill[j] += 1
+            fill[i] += NEXT
+            fill[j] += NEXT
     return start, neighbor, edge
 
 
@@ -76,8 +77,8 @@ def _measure(
     while done < size:
         j = queue[done]
         done += 1
-        work += start[j + 1] - start[j]
-        for a in range(start[j], start[j + 1]):
+        work += int(start[j + NEXT] - start[j])
+        for a in range(start[j], start[j + NEXT]):
             i = neighbor[a]
             if piece[i] == mine and height[i] == FAR and _room(i, j, edge[a], bound, p) > 0.0:
                 height[i] = height[j] + 1
@@ -102,12 +103,16 @@ def _discharge(
     queue: IntArray,
     tail: int,
     queued: BoolArray,
-) -> tuple[int, int]:
-    """Push the excess of node i downhill, raising i when it must; return work and queue's end."""
-    work = 0
+) -> tuple[int, int, int]:
+    """Push the excess of node i downhill, raising i when it must.
+
+    Nodes that get an excess by it join the ring `queue`; returns work, the ring's end and how
+    many joined.
+    """
+    work = added = 0
     while g[i] > v + eps and height[i] != FAR:
         lowest = FAR
-        for a in range(start[i], start[i + 1]):
+        for a in range(start[i], start[i + NEXT]):
             j = neighbor[a]
             if piece[j] != piece[i] or height[j] == FAR:
                 continue
@@ -127,16 +132,17 @@ def _discharge(
             g[j] += amount
             if g[j] > v + eps and not queued[j]:
                 queued[j] = True
-                queue[tail % queue.size] = j
-                tail += 1
+                queue[tail] = j
+                tail = tail + 1 if tail + 1 < queue.size else 0
+                added += 1
             if g[i] <= v + eps:
                 break
             if amount < room:
                 lowest = min(lowest, height[j])
-        work += start[i + 1] - start[i]
+        work += int(start[i + NEXT] - start[i])
         if g[i] > v + eps:
             height[i] = FAR if lowest == FAR else lowest + 1
-    return work, tail
+    return work, tail, added
 
 
 @kernel
@@ -159,29 +165,30 @@ def _level(
     """Move as much as the edges carry from nodes above v to nodes below, within one piece."""
     arcs_here = 0
     for t in range(nodes.size):
-        arcs_here += start[nodes[t] + 1] - start[nodes[t]]
+        arcs_here += int(start[nodes[t] + NEXT] - start[nodes[t]])
     total = 0
     while total <= limit:
         total += _measure(start, neighbor, edge, bound, p, g, v, eps, nodes, piece, height, queue)
-        tail = 0
+        waiting = 0
         for t in range(nodes.size):
             i = nodes[t]
             queued[i] = g[i] > v + eps and height[i] != FAR
             if queued[i]:
-                queue[tail] = i
-                tail += 1
-        if tail == 0:
+                queue[waiting] = i
+                waiting += 1
+        if waiting == 0:
             break
         # Heights go stale as holes fill up; measuring again after about one pass' work pays.
-        head = 0
+        head, tail = 0, waiting if waiting < queue.size else 0
         spent = 0
-        while head < tail and spent <= arcs_here:
-            i = queue[head % queue.size]
-            head += 1
+        while waiting > 0 and spent <= arcs_here:
+            i = queue[head]
+            head = head + 1 if head + 1 < queue.size else 0
             queued[i] = False
-            work, tail = _discharge(
+            work, tail, added = _discharge(
                 i, start, neighbor, edge, bound, p, g, v, eps, piece, height, queue, tail, queued
             )
+            waiting += added - 1
             spent += work
         total += spent
     return total
@@ -204,10 +211,10 @@ def solve_column(
     found so far: a candidate like any other.
     """
     n = g.size
-    nodes = np.arange(n, dtype=np.int32)
+    nodes = np.arange(n).astype(np.uint32)
     piece = np.zeros(n, dtype=np.int32)
     height = np.empty(n, dtype=np.int32)
-    queue = np.empty(n, dtype=np.int32)
+    queue = np.empty(n, dtype=np.uint32)
     queued = np.zeros(n, dtype=np.bool_)
     pending = [(0, n)]
     pieces = np.int32(1)

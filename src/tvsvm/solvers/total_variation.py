@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tvsvm.results import BoolArray, FloatArray, SolverResult, Status
-from tvsvm.solvers._tv_hybrid import Columns, Layout, solve_free
+from tvsvm.solvers._tv_hybrid import Columns, Layout, solve_free, unsigned_layout
 from tvsvm.solvers._tv_primal_dual import solve_primal_dual
 from tvsvm.solvers._tv_rows import RowConstraint, solve_rows
 from tvsvm.solvers._tv_sweeps import clip_dual
@@ -114,7 +114,7 @@ def graph_tv_prox(
     # Centre and scale so that nothing over- or underflows and rounding is relative to what varies;
     # a power of two changes no digit. The simplex has its own scale.
     shift, scale = (0.0, 1.0) if simplex else _location_and_scale(z)
-    layout = Layout(graph.indptr, graph.heads, graph.edge_weights.astype(z.dtype))
+    layout = unsigned_layout(graph.indptr, graph.heads, graph.edge_weights.astype(z.dtype))
     z_in = ((z - shift) / scale)[graph.order].astype(z.dtype, copy=False)
     largest = float(layout.weights.max(initial=0.0))
     with np.errstate(over="ignore"):

@@ -1,0 +1,264 @@
+"""The graph every method works on: symmetric affinity, edges in a cache-friendly order, TV."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse.csgraph import connected_components
+
+from tvsvm.graph import kernels
+from tvsvm.graph.checks import checked_csr, float_rows, read_only, symmetric
+from tvsvm.graph.weights import Weights, affinity_from_distances, symmetrized
+from tvsvm.results import FloatArray, IntArray
+
+
+class Graph:
+    """Weighted undirected graph, immutable.
+
+    TV(f) = Σ_e w_e |f_i - f_j|,  Dirichlet(f) = Σ_e w_e (f_i - f_j)² = fᵀ L f,
+    each undirected edge counted once.
+
+    Parameters
+    ----------
+    affinity : sparse or dense array of shape (N, N)
+        Weights: finite, non-negative and symmetric up to rounding (then averaged with its
+        transpose). The diagonal and explicit zeros are dropped. float32 stays float32, everything
+        else becomes float64. The array is copied.
+
+    See Also
+    --------
+    knn_graph : From the rows of a data matrix.
+    Graph.from_distances : From scikit-learn's `kneighbors_graph` or `KNeighborsTransformer`.
+    Graph.from_directed : From an affinity that is not symmetric.
+    Graph.from_networkx : From a NetworkX graph.
+
+    Examples
+    --------
+    >>> from tvsvm.graph import Graph
+    >>> path = Graph([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> path.n_edges, path.total_variation([0.0, 1.0, 3.0])
+    (2, 5.0)
+    """
+
+    _affinity: csr_array
+
+    def __init__(self, affinity: Any) -> None:
+        self.__dict__["_affinity"] = read_only(symmetric(checked_csr(affinity, "affinity")))
+
+    @classmethod
+    def from_directed(cls, affinity: Any, *, symmetrize: str = "mean") -> Self:
+        """Graph of an affinity whose row i holds the weights of the edges that leave i.
+
+        Parameters
+        ----------
+        affinity : sparse or dense array of shape (N, N)
+            For example `kneighbors_graph(X, 10, mode="connectivity")`.
+        symmetrize : {"mean", "max", "mutual"}
+            "mean" (W + Wᵀ)/2; "max" the larger of the two; "mutual" the smaller of the two, which
+            keeps an edge only if it goes both ways.
+        """
+        return cls(symmetrized(checked_csr(affinity, "affinity"), symmetrize))
+
+    @classmethod
+    def from_distances(
+        cls, distances: Any, *, weights: Weights = "gaussian", symmetrize: str = "mean"
+    ) -> Self:
+        """Graph of the distances from every row to its neighbours.
+
+        Parameters
+        ----------
+        distances : sparse array of shape (N, N)
+            Row i holds the distances from i to its neighbours, as `kneighbors_graph(X, 10,
+            mode="distance")` and `KNeighborsTransformer` give them. The diagonal (a row as its own
+            neighbour) is dropped; an explicit zero elsewhere is a duplicate row and a real edge.
+        weights : {"gaussian", "selftuning", "uniform", "distance"} or callable
+            How a distance becomes a weight, see `knn_graph`.
+        symmetrize : {"mean", "max", "mutual"}
+            How the two directions become one, see `from_directed`.
+        """
+        if not issparse(distances):
+            raise ValueError(
+                "`distances` must be a sparse matrix, whose stored entries are the neighbours. "
+                f"Got {type(distances).__name__}; pass kneighbors_graph(X, 10, mode='distance')."
+            )
+        checked = checked_csr(distances, "distances")
+        return cls.from_directed(affinity_from_distances(checked, weights), symmetrize=symmetrize)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, weight: str | None = "weight") -> Self:
+        """Graph of an undirected NetworkX graph, its nodes in the order of `graph.nodes`.
+
+        Parameters
+        ----------
+        graph : networkx.Graph or networkx.MultiGraph
+            Parallel edges add up, loops are dropped.
+        weight : str or None
+            Edge attribute with the weight; an edge without it, and None, count 1.
+        """
+        try:
+            import networkx
+        except ImportError as error:
+            raise ImportError(
+                "Graph.from_networkx needs networkx, which is not installed: pip install networkx."
+            ) from error
+        if len(graph) == 0:
+            raise ValueError("`graph` must have at least one node. Got 0; add nodes to it.")
+        return cls(networkx.to_scipy_sparse_array(graph, weight=weight, dtype=None))
+
+    @property
+    def affinity(self) -> csr_array:
+        """Symmetric weights W, shape (N, N): indices sorted, diagonal empty, read-only."""
+        return self._affinity
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return int(self._affinity.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges E."""
+        return self._affinity.nnz // 2
+
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """Sum of the weights at each node, shape (N,)."""
+        return read_only(np.asarray(self._affinity.sum(axis=1)))
+
+    @cached_property
+    def laplacian(self) -> csr_array:
+        """L = diag(degrees) - W, shape (N, N), read-only."""
+        return read_only(csr_array(diags_array(self.degrees) - self._affinity))
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Node at each position of the reverse Cuthill-McKee order, shape (N,)."""
+        indptr, indices = self._affinity.indptr, self._affinity.indices
+        by_degree = np.argsort(np.diff(indptr), kind="stable")
+        order = kernels.cuthill_mckee(indptr, indices, by_degree)
+        return read_only(np.ascontiguousarray(order[::-1]))
+
+    @cached_property
+    def _upper(self) -> tuple[IntArray, IntArray, FloatArray]:
+        W = self._affinity
+        indptr, heads, weights = kernels.upper_edges(W.indptr, W.indices, W.data, self.order)
+        return read_only(indptr), read_only(heads), read_only(weights)
+
+    @property
+    def indptr(self) -> IntArray:
+        """Edges indptr[p]:indptr[p + 1] start at position p of `order`, shape (N + 1,)."""
+        return self._upper[0]
+
+    @property
+    def heads(self) -> IntArray:
+        """Position in `order` where each edge ends, behind the one where it starts, shape (E,)."""
+        return self._upper[1]
+
+    @property
+    def edge_weights(self) -> FloatArray:
+        """Weight of each edge, shape (E,)."""
+        return self._upper[2]
+
+    @cached_property
+    def edges(self) -> IntArray:
+        """Nodes (i, j) of each edge, i before j in `order`, sorted by position; shape (E, 2)."""
+        return read_only(kernels.endpoints(self.indptr, self.heads, self.order))
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components."""
+        return self._components[0]
+
+    @property
+    def component_labels(self) -> IntArray:
+        """Component of each node, numbered from 0 by their first node, shape (N,)."""
+        return self._components[1]
+
+    @cached_property
+    def _components(self) -> tuple[int, IntArray]:
+        n_components, labels = connected_components(self._affinity, directed=False)
+        return int(n_components), read_only(labels)
+
+    def total_variation(self, F: ArrayLike) -> float | FloatArray:
+        """Σ_e w_e |f_i - f_j|: a number for F of shape (N,), shape (c,) for (N, c)."""
+        return self._energy(kernels.total_variation, F)
+
+    def dirichlet(self, F: ArrayLike) -> float | FloatArray:
+        """Σ_e w_e (f_i - f_j)²: a number for F of shape (N,), shape (c,) for (N, c)."""
+        return self._energy(kernels.dirichlet, F)
+
+    def _energy(
+        self, energy: Callable[[IntArray, FloatArray, FloatArray], FloatArray], F: ArrayLike
+    ) -> float | FloatArray:
+        values = float_rows(F, self.n_nodes, "F")
+        total = energy(self.edges, self.edge_weights, values.reshape(self.n_nodes, -1))
+        return float(total[0]) if values.ndim == 1 else total
+
+    def difference(self, F: ArrayLike) -> FloatArray:
+        """f_i - f_j along `edges`, without weights: (N, c) → (E, c), (N,) → (E,)."""
+        values = float_rows(F, self.n_nodes, "F")
+        steps = kernels.difference(self.edges, values.reshape(self.n_nodes, -1))
+        return steps.reshape(self.n_edges, *values.shape[1:])
+
+    def difference_adjoint(self, P: ArrayLike) -> FloatArray:
+        """Transpose of `difference`: (E, c) → (N, c), (E,) → (N,)."""
+        values = float_rows(P, self.n_edges, "P")
+        columns = values[:, None] if values.ndim == 1 else values
+        sums = kernels.difference_adjoint(self.edges, columns, self.n_nodes)
+        return sums.reshape(self.n_nodes, *values.shape[1:])
+
+    def scaled(self, *, mean_degree: float) -> "Graph":
+        """Graph with all weights multiplied so that the mean of `degrees` is `mean_degree`."""
+        if not 0 < mean_degree < np.inf:
+            raise ValueError(
+                f"`mean_degree` must be positive and finite. Got {mean_degree}; pass e.g. 1.0."
+            )
+        if self.n_edges == 0:
+            raise ValueError(
+                "A graph without edges has no scale. Got 0 edges; add edges before scaling it."
+            )
+        W = self._affinity
+        relative = W.data / W.data.max()  # first to at most 1: the mean of huge weights overflows
+        factor = mean_degree * self.n_nodes / relative.sum(dtype=np.float64)
+        data = (relative * factor).astype(W.dtype, copy=False)
+        return Graph(csr_array((data, W.indices, W.indptr), shape=W.shape))
+
+    def subgraph(self, nodes: ArrayLike) -> "Graph":
+        """Graph of some nodes and the edges between them.
+
+        Parameters
+        ----------
+        nodes : array of distinct node numbers, or boolean mask of shape (N,)
+            Node k of the result is `nodes[k]` here.
+        """
+        chosen = np.asarray(nodes)
+        if chosen.dtype == bool and chosen.shape == (self.n_nodes,):
+            chosen = np.flatnonzero(chosen)
+        numbers = np.unique(chosen)
+        if (
+            numbers.dtype.kind not in "iu"
+            or chosen.shape != numbers.shape
+            or not 0 < numbers.size <= numbers[-1] + 1 <= self.n_nodes
+            or numbers[0] < 0
+        ):
+            raise ValueError(
+                f"`nodes` must be distinct node numbers below {self.n_nodes}, or a mask with one "
+                f"boolean a node. Got {chosen!r}; pass e.g. np.unique(nodes)."
+            )
+        return Graph(self._affinity[chosen][:, chosen])
+
+    def __reduce__(self) -> tuple[type, tuple[csr_array]]:
+        # Only the affinity travels: the rest is quickly made again, and pickling would make
+        # the arrays writeable.
+        return Graph, (self._affinity,)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A Graph is immutable: `{name}` cannot be set; make a new Graph.")
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, dtype={self._affinity.dtype})"
+        )

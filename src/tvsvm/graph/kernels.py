@@ -1,0 +1,136 @@
+"""Loops over nodes and edges: the cache-friendly order, the edge list, differences, energies."""
+
+import numpy as np
+
+from tvsvm._jit import kernel
+from tvsvm.results import FloatArray, IntArray
+
+
+@kernel
+def cuthill_mckee(indptr: IntArray, indices: IntArray, by_degree: IntArray) -> IntArray:
+    """Breadth-first order from nodes of low degree, neighbours of low degree first.
+
+    `by_degree` lists the nodes by degree. Linear in the edges, also at a hub, where sorting its
+    neighbours by insertion (as scipy's `reverse_cuthill_mckee` does) is quadratic.
+    """
+    n_nodes = by_degree.size
+    # The graph is symmetric, so walking the nodes by degree fills every neighbour list by degree.
+    sorted_neighbors = np.empty_like(indices)
+    fill = indptr[:-1].copy()
+    for u in by_degree:
+        for e in range(indptr[u], indptr[u + 1]):
+            v = indices[e]
+            sorted_neighbors[fill[v]] = u
+            fill[v] += 1
+    order = np.empty(n_nodes, np.int32)
+    seen = np.zeros(n_nodes, np.bool_)
+    n_seen = 0
+    n_done = 0
+    for start in by_degree:
+        if seen[start]:
+            continue
+        seen[start] = True
+        order[n_seen] = start
+        n_seen += 1
+        while n_done < n_seen:
+            u = order[n_done]
+            n_done += 1
+            for e in range(indptr[u], indptr[u + 1]):
+                v = sorted_neighbors[e]
+                if not seen[v]:
+                    seen[v] = True
+                    order[n_seen] = v
+                    n_seen += 1
+    return order
+
+
+@kernel
+def upper_edges(
+    indptr: IntArray, indices: IntArray, data: FloatArray, order: IntArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Each undirected edge once, as (indptr, heads, weights) over positions in `order`."""
+    n_nodes = order.size
+    position = np.empty(n_nodes, np.int32)
+    for p in range(n_nodes):
+        position[order[p]] = p
+    start = np.zeros(n_nodes + 1, np.int64)
+    for p in range(n_nodes):
+        u = order[p]
+        start[p + 1] = start[p]
+        for e in range(indptr[u], indptr[u + 1]):
+            if position[indices[e]] > p:
+                start[p + 1] += 1
+    heads = np.empty(start[n_nodes], np.int32)
+    weights = np.empty(start[n_nodes], data.dtype)
+    fill = start[:-1].copy()
+    # Walking the heads upwards leaves every list of heads sorted.
+    for q in range(n_nodes):
+        u = order[q]
+        for e in range(indptr[u], indptr[u + 1]):
+            p = position[indices[e]]
+            if p < q:
+                heads[fill[p]] = q
+                weights[fill[p]] = data[e]
+                fill[p] += 1
+    return start, heads, weights
+
+
+@kernel
+def endpoints(indptr: IntArray, heads: IntArray, order: IntArray) -> IntArray:
+    """Node numbers at both ends of each edge."""
+    edges = np.empty((heads.size, 2), np.int32)
+    for p in range(order.size):
+        for e in range(indptr[p], indptr[p + 1]):
+            edges[e, 0] = order[p]
+            edges[e, 1] = order[heads[e]]
+    return edges
+
+
+@kernel
+def total_variation(edges: IntArray, weights: FloatArray, F: FloatArray) -> FloatArray:
+    """Σ_e w_e |f_i - f_j| for every column of F, summed in double precision."""
+    total = np.zeros(F.shape[1])
+    for e in range(weights.size):
+        i = edges[e, 0]
+        j = edges[e, 1]
+        for k in range(F.shape[1]):
+            total[k] += weights[e] * abs(np.float64(F[i, k]) - F[j, k])
+    return total
+
+
+@kernel
+def dirichlet(edges: IntArray, weights: FloatArray, F: FloatArray) -> FloatArray:
+    """Σ_e w_e (f_i - f_j)² for every column of F, summed in double precision."""
+    total = np.zeros(F.shape[1])
+    for e in range(weights.size):
+        i = edges[e, 0]
+        j = edges[e, 1]
+        for k in range(F.shape[1]):
+            step = np.float64(F[i, k]) - F[j, k]
+            total[k] += weights[e] * step * step
+    return total
+
+
+@kernel
+def difference(edges: IntArray, F: FloatArray) -> FloatArray:
+    """f_i - f_j along every edge."""
+    out = np.empty((edges.shape[0], F.shape[1]), F.dtype)
+    for e in range(edges.shape[0]):
+        i = edges[e, 0]
+        j = edges[e, 1]
+        for k in range(F.shape[1]):
+            out[e, k] = F[i, k] - F[j, k]
+    return out
+
+
+@kernel
+def difference_adjoint(edges: IntArray, P: FloatArray, n_nodes: int) -> FloatArray:
+    """Σ of P over the edges that leave a node minus those that enter it."""
+    out = np.zeros((n_nodes, P.shape[1]), P.dtype)
+    for e in range(edges.shape[0]):
+        i = edges[e, 0]
+        j = edges[e, 1]
+        for k in range(P.shape[1]):
+            out[i, k] += P[e, k]
+            out[j, k] -= P[e, k]
+    return out

@@ -1,0 +1,70 @@
+"""The graph of nearest neighbours of the rows of a data matrix."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from tvsvm.graph.core import Graph
+from tvsvm.graph.weights import Weights
+from tvsvm.neighbors import nearest_neighbors
+
+
+def knn_graph(
+    X: ArrayLike,
+    *,
+    n_neighbors: int = 10,
+    metric: str | Callable[..., float] = "euclidean",
+    weights: Weights = "gaussian",
+    symmetrize: str = "mean",
+    algorithm: str = "auto",
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+) -> Graph:
+    """Graph that joins each row to its nearest neighbours.
+
+    Parameters
+    ----------
+    X : array or sparse array of shape (N, d)
+        Finite numbers; float32 gives a float32 graph.
+    n_neighbors : int
+        Neighbours of each row, k < N.
+    metric, algorithm, random_state, n_jobs
+        As in `tvsvm.neighbors.nearest_neighbors`.
+    weights : {"gaussian", "selftuning", "uniform", "distance"} or callable
+        With d_ij the distance from i to its neighbour j and d_k(i) to its last one:
+        "gaussian" exp(-4 d_ij² / d_k(i)²), at least e⁻⁴;
+        "selftuning" exp(-d_ij² / (d_k(i) d_k(j))), at least machine epsilon;
+        "uniform" 1;
+        "distance" 1 / d_ij, where a copy counts as near as the nearest row that is not a copy;
+        or a function from the (N, k) distances, nearest first, to as many weights ≥ 0.
+        All but "distance" and a callable do not depend on the unit of X, and none lets an edge
+        vanish.
+    symmetrize : {"mean", "max", "mutual"}
+        "mean" (W + Wᵀ)/2; "max" the larger of w_ij and w_ji; "mutual" the smaller, which keeps an
+        edge only if both rows have each other as neighbours.
+
+    Notes
+    -----
+    Copies of a row are neighbours at distance 0. More than k of them have no other neighbours and
+    can become a component of their own.
+
+    Examples
+    --------
+    >>> from tvsvm.graph import knn_graph
+    >>> knn_graph([[0.0], [1.0], [3.0], [4.0]], n_neighbors=1).component_labels
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    indices, distances = nearest_neighbors(
+        X,
+        n_neighbors,
+        metric=metric,
+        algorithm=algorithm,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    n_rows = len(indices)
+    indptr = np.arange(0, indices.size + 1, n_neighbors)
+    directed = csr_array((distances.ravel(), indices.ravel(), indptr), shape=(n_rows, n_rows))
+    return Graph.from_distances(directed, weights=weights, symmetrize=symmetrize)

@@ -1,0 +1,114 @@
+"""From distances to weights, and from directed to undirected: the choices of a neighbour graph."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tvsvm.graph.checks import checked_csr, row_numbers
+from tvsvm.results import FloatArray
+
+Weights = str | Callable[[FloatArray], FloatArray]
+
+
+def affinity_from_distances(distances: csr_array, weights: Weights) -> csr_array:
+    """Directed affinity with the entries of `distances`, a CSR array without diagonal."""
+    if callable(weights):
+        data = _weights_by_rows(distances, weights)
+    else:
+        data = _choice(WEIGHTS, weights, "weights")(distances)
+    affinity = csr_array((data, distances.indices, distances.indptr), shape=distances.shape)
+    return checked_csr(affinity, "weights")
+
+
+def symmetrized(affinity: csr_array, symmetrize: str) -> csr_array:
+    """Symmetric affinity of a directed one."""
+    return csr_array(_choice(SYMMETRIZE, symmetrize, "symmetrize")(affinity))
+
+
+def _choice(options: dict[str, Any], name: str, parameter: str) -> Any:
+    if name not in options:
+        raise ValueError(
+            f"`{parameter}` must be one of {', '.join(map(repr, options))}"
+            f"{' or a callable' if parameter == 'weights' else ''}. Got {name!r}; pass one of them."
+        )
+    return options[name]
+
+
+def _local_scale(distances: csr_array) -> FloatArray:
+    """d_k(i), the distance from each row to the farthest of its neighbours."""
+    return distances.max(axis=1).toarray().ravel()
+
+
+def _ratio(distances: FloatArray, scale: FloatArray) -> FloatArray:
+    """distances / scale, where a zero distance (a copy) counts 0 whatever the scale."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.divide(distances, scale, out=np.zeros_like(distances), where=distances > 0)
+
+
+def gaussian(distances: csr_array) -> FloatArray:
+    """exp(-4 d_ij² / d_k(i)²): from e⁻⁴ for the farthest neighbour of i to 1 for a copy."""
+    scale = _local_scale(distances)[row_numbers(distances)]
+    return np.exp(-4 * _ratio(distances.data, scale) ** 2)
+
+
+def selftuning(distances: csr_array) -> FloatArray:
+    """exp(-d_ij² / (d_k(i) d_k(j))), at least machine epsilon so that no edge vanishes."""
+    scale = _local_scale(distances)
+    from_head = _ratio(distances.data, scale[distances.indices])
+    from_tail = _ratio(distances.data, scale[row_numbers(distances)])
+    with np.errstate(over="ignore", under="ignore"):
+        weights = np.exp(-from_head * from_tail)
+    return np.maximum(weights, np.finfo(weights.dtype).eps)
+
+
+def uniform(distances: csr_array) -> FloatArray:
+    """1 for every neighbour."""
+    return np.ones_like(distances.data)
+
+
+def inverse_distance(distances: csr_array) -> FloatArray:
+    """1 / d_ij, where a copy counts as near as the nearest neighbour that is not a copy."""
+    positive = distances.data[distances.data > 0]
+    if positive.size == 0:
+        return np.ones_like(distances.data)
+    with np.errstate(over="ignore"):  # infinite weights are refused with a message
+        return 1 / np.maximum(distances.data, positive.min())
+
+
+def _weights_by_rows(
+    distances: csr_array, weights: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Apply `weights` to the (N, k) distances, each row from its nearest neighbour outwards."""
+    counts = np.diff(distances.indptr)
+    if counts.min() != counts.max():
+        raise ValueError(
+            "A callable `weights` needs the same number of neighbours in every row. Got between "
+            f"{counts.min()} and {counts.max()}; pass your affinity to Graph.from_directed."
+        )
+    table = distances.data.reshape(len(counts), counts[0])
+    nearest_first = np.argsort(table, axis=1, kind="stable")
+    values = np.asarray(weights(np.take_along_axis(table, nearest_first, axis=1)))
+    if values.shape != table.shape:
+        raise ValueError(
+            f"A callable `weights` must return one weight a distance. Got shape {values.shape} "
+            f"for {table.shape}; return an array like the one it is given."
+        )
+    result = np.empty(table.shape, dtype=values.dtype)
+    np.put_along_axis(result, nearest_first, values, axis=1)
+    return result.ravel()
+
+
+WEIGHTS: dict[str, Callable[[csr_array], FloatArray]] = {
+    "gaussian": gaussian,
+    "selftuning": selftuning,
+    "uniform": uniform,
+    "distance": inverse_distance,
+}
+
+SYMMETRIZE: dict[str, Callable[[csr_array], csr_array]] = {
+    "mean": lambda W: (W + W.T) * 0.5,
+    "max": lambda W: W.maximum(W.T),
+    "mutual": lambda W: W.minimum(W.T),
+}

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.neighbors import radius_neighbors_graph
+
+from tvsvm.graph import Graph, knn_graph
+
+WEIGHTS = ["gaussian", "selftuning", "uniform", "distance"]
+
+
+def directed_reference(distances, weights):
+    """Weights of a table of distances, entry by entry; NaN where there is no neighbour."""
+    n_rows = len(distances)
+    scale = np.array([np.nanmax(row, initial=0) for row in distances])
+    W = np.zeros((n_rows, n_rows))
+    for i, j in np.argwhere(~np.isnan(distances)):
+        d = distances[i, j]
+        W[i, j] = {
+            "gaussian": lambda: np.exp(-4 * d**2 / scale[i] ** 2),  # noqa: B023
+            "selftuning": lambda: np.exp(-(d**2) / (scale[i] * scale[j])),  # noqa: B023
+            "uniform": lambda: 1.0,
+            "distance": lambda: 1 / d,  # noqa: B023
+        }[weights]()
+    return W
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("symmetrize", ["mean", "max", "mutual"])
+def test_knn_graph_is_its_formula(weights, symmetrize):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    np.fill_diagonal(distances, np.nan)
+    distances[distances > np.sort(distances, axis=1)[:, [5]]] = np.nan
+    W = directed_reference(distances, weights)
+    expected = {"mean": (W + W.T) / 2, "max": np.maximum(W, W.T), "mutual": np.minimum(W, W.T)}
+    graph = knn_graph(X, n_neighbors=6, weights=weights, symmetrize=symmetrize)
+    np.testing.assert_allclose(graph.affinity.toarray(), expected[symmetrize], rtol=1e-9)
+
+
+def test_callable_weights_see_the_nearest_first():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+
+    def gaussian(distances):
+        assert distances.shape == (40, 6)
+        assert (np.diff(distances, axis=1) >= 0).all()
+        return np.exp(-4 * (distances / distances[:, -1:]) ** 2)
+
+    np.testing.assert_allclose(
+        knn_graph(X, n_neighbors=6, weights=gaussian).affinity.toarray(),
+        knn_graph(X, n_neighbors=6).affinity.toarray(),
+    )
+
+
+def test_wrong_weights():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(ValueError, match=r"'gaussian', .* or a callable\. Got 'rbf'"):
+        knn_graph(X, weights="rbf")
+    with pytest.raises(ValueError, match="one weight a distance"):
+        knn_graph(X, weights=lambda d: d[:, 0])
+    with pytest.raises(ValueError, match="`weights` must not be negative"):
+        knn_graph(X, weights=lambda d: -d)
+    ragged = radius_neighbors_graph(X, 1.0, mode="distance")
+    with pytest.raises(ValueError, match="same number of neighbours in every row"):
+        Graph.from_distances(ragged, weights=np.exp)
+
+
+@pytest.mark.parametrize("weights", ["gaussian", "selftuning", "uniform"])
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_the_unit_of_X_does_not_matter(weights, scale):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    expected = knn_graph(X, n_neighbors=4, weights=weights).affinity.toarray()
+    scaled = knn_graph(X * scale, n_neighbors=4, weights=weights).affinity.toarray()
+    np.testing.assert_allclose(scaled, expected, rtol=1e-9)
+    shifted = knn_graph(X + 1e3, n_neighbors=4, weights=weights).affinity.toarray()
+    np.testing.assert_allclose(shifted, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_edge_vanishes_next_to_copies_and_outliers(weights, dtype):
+    # Five copies of one row, tight pairs, and rows so far away that exp underflows.
+    X = np.zeros((20, 2), dtype)
+    X[5:15] = np.random.default_rng(0).normal(size=(10, 2)) * 1e-3
+    X[15:] = 1e6 * (1 + np.arange(5))[:, None]
+    graph = knn_graph(X, n_neighbors=3, weights=weights, symmetrize="max")
+    uniform = knn_graph(X, n_neighbors=3, weights="uniform", symmetrize="max")
+    assert graph.affinity.dtype == dtype
+    assert np.isfinite(graph.degrees).all()
+    np.testing.assert_array_equal(graph.edges, uniform.edges)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_more_copies_than_neighbors_are_a_component_of_their_own(weights):
+    X = np.repeat([[0.0, 0.0], [1.0, 0.0]], [8, 9], axis=0)
+    graph = knn_graph(X, n_neighbors=3, weights=weights)
+    assert graph.n_components == 2
+    np.testing.assert_array_equal(graph.component_labels, np.repeat([0, 1], [8, 9]))
+    assert set(graph.edge_weights) <= {0.5, 1.0}
+
+
+def test_two_rows_and_too_few_rows():
+    assert knn_graph([[0.0], [1.0]], n_neighbors=1).edge_weights == pytest.approx(np.exp(-4))
+    with pytest.raises(ValueError, match="Got 10 for 8 rows; pass n_neighbors <= 7"):
+        knn_graph(np.eye(8))
+    with pytest.raises(ValueError, match="pass at least 2 rows"):
+        knn_graph([[0.0, 1.0]], n_neighbors=1)
+
+
+def test_knn_graph_passes_its_options_on():
+    X = np.random.default_rng(0).normal(size=(400, 80)).cumsum(axis=1)
+    sparse = knn_graph(csr_array(X), metric="cosine")
+    dense = knn_graph(X, metric="cosine").affinity.toarray()
+    np.testing.assert_allclose(sparse.affinity.toarray(), dense, atol=1e-9)
+    assert knn_graph(X.astype(np.float32)).affinity.dtype == np.float32
+    one, two = (
+        knn_graph(X, algorithm="approximate", random_state=7, n_jobs=n_jobs) for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.affinity.data, two.affinity.data)
+
+
+def test_rows_in_another_order_give_the_same_graph():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 4))
+    order = rng.permutation(70)
+    expected = knn_graph(X).affinity.toarray()[np.ix_(order, order)]
+    np.testing.assert_allclose(knn_graph(X[order]).affinity.toarray(), expected)
