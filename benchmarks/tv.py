@@ -119,7 +119,7 @@ def bandwidth(graph):
     copy = min(seconds(lambda: np.add(big, 1.0, out=other), 1)[0] for _ in range(5))
     machine = 3 * big.nbytes / copy  # read, read for ownership, write
     layout = Layout(graph.indptr, graph.heads, graph.edge_weights)
-    for c in (1, 4, 12):
+    for c in (1, 4, 10):
         g = np.random.default_rng(0).standard_normal((graph.n_nodes, c))
         p, strength = np.zeros((graph.n_edges, c)), np.full(c, 0.1)
         best = min(

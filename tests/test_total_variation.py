@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 
 from tvsvm.graph import Graph
 from tvsvm.results import Status
-from tvsvm.solvers import _tv_flow, _tv_sweeps, graph_tv_prox
-from tvsvm.solvers._tv_hybrid import LANES
+from tvsvm.solvers import _tv_flow, _tv_sweeps, graph_tv_prox, total_variation
+from tvsvm.solvers._tv_sweeps import HALF_LANES, LANES
 
 METHODS = ["hybrid", "primal-dual"]
 REACHABLE = {"hybrid": 1e-12, "primal-dual": 1e-5}  # the paper's O(1/n²) is slow at the end
@@ -99,13 +99,14 @@ def test_flow_out_of_work_leaves_a_feasible_dual():
 def test_vector_sweep_equals_scalar_sweep(dtype):
     rng = np.random.default_rng(0)
     graph = random_graph(rng, 40, density=0.2)
-    Z = rng.standard_normal((40, 2 * LANES)).astype(dtype)
-    strength = rng.random(2 * LANES).astype(dtype)
+    c = 2 * LANES + HALF_LANES
+    Z = rng.standard_normal((40, c)).astype(dtype)
+    strength = rng.random(c).astype(dtype)
     weights = graph.edge_weights.astype(dtype)
-    g, p = Z.copy(), np.zeros((graph.n_edges, 2 * LANES), dtype)
+    g, p = Z.copy(), np.zeros((graph.n_edges, c), dtype)
     for _ in range(3):
         _tv_sweeps.sweep_blocks(graph.indptr, graph.heads, weights, strength, g, p)
-    for k in range(2 * LANES):
+    for k in range(c):
         g1, p1 = Z[:, [k]].copy(), np.zeros((graph.n_edges, 1), dtype)
         for _ in range(3):
             _tv_sweeps.sweep_column(graph.indptr, graph.heads, weights, strength[[k]], g1, p1)
@@ -210,10 +211,11 @@ def test_warm_start_with_less_strength_is_clipped():
     assert np.all(np.abs(weak.dual) <= 0.1 * graph.edge_weights + 1e-15)
 
 
-def test_threads_give_the_same_answer():
+def test_threads_give_the_same_answer(monkeypatch):
+    monkeypatch.setattr(total_variation, "WORTH_A_THREAD", 1)
     rng = np.random.default_rng(0)
-    graph = grid(70)
-    Z = rng.standard_normal((4900, 44))  # enough duals to be worth two threads
+    graph = grid(20)
+    Z = rng.standard_normal((400, 7))
     one = graph_tv_prox(graph, Z, 0.5, tol=1e-8)
     two = graph_tv_prox(graph, Z, 0.5, tol=1e-8, n_jobs=2)
     np.testing.assert_allclose(one.solution, two.solution, atol=1e-3)
@@ -297,7 +299,7 @@ def test_hitting_the_limit_is_reported_with_a_true_gap():
     graph = grid(20)
     Z = np.random.default_rng(0).standard_normal(400)
     exact = graph_tv_prox(graph, Z, 0.5, tol=1e-13)
-    short = graph_tv_prox(graph, Z, 0.5, tol=1e-13, max_iter=3)
+    short = graph_tv_prox(graph, Z, 0.5, tol=1e-13, max_iter=3, method="primal-dual")
     assert short.status is Status.MAX_ITER
     assert short.n_iter == 3
     excess = tv_objective(graph, short.solution[:, None], Z[:, None], 0.5) - tv_objective(

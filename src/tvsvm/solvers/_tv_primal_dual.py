@@ -91,8 +91,11 @@ def solve_primal_dual(
     tol: float,
     max_iter: int,
 ) -> Columns:
-    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|²; steps τσ|D|² ≤ 1, τ shrinking like 1/n."""
-    p = dual.copy()
+    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|²; steps τσ|D|² ≤ 1, τ shrinking like 1/n.
+
+    The dual is overwritten.
+    """
+    p = dual
     divergence, v, nearest, new = (np.empty_like(z) for _ in range(4))
     dual_to_primal(layout.indptr, layout.heads, z, p, v)
     rows.project(v, nearest)

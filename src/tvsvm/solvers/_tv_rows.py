@@ -49,12 +49,13 @@ def solve_rows(
     tol: float,
     max_iter: int,
 ) -> Columns:
-    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|² over X with constrained rows."""
+    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|² over X with constrained rows.
+
+    The dual may be overwritten.
+    """
     c = z.shape[1]
     width = padded_width(c)
     z, strength, p = (pad(a, width) for a in (z, strength, dual))
-    if p is dual:
-        p = dual.copy()
     floor = rounding_floor(z).sum()
     v, x, y = np.empty_like(z), np.zeros_like(z), np.zeros_like(z)
     dual_to_primal(layout.indptr, layout.heads, z, p, v)

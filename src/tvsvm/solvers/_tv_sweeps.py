@@ -16,26 +16,30 @@ from numba.extending import intrinsic
 from tvsvm._jit import kernel
 from tvsvm.results import BoolArray, FloatArray, IntArray
 
-LANES = 4  # columns updated at once: one AVX2 register of float64; wider spills, narrower starves
+# Columns updated at once: one AVX2 register of float64, or half of one for what remains. Wider
+# spills, narrower starves.
+LANES, HALF_LANES = 4, 2
 SLACK = 0.99999  # a dual below this share of its bound is strictly inside it
 
 
-@intrinsic
-def _edge_step(
-    _typing: Any, g: Any, i: Any, j: Any, p: Any, e: Any, k: Any, weight: Any, strength: Any
-) -> Any:
-    """Minimise over the dual of edge e in columns k … k + LANES - 1, as `sweep_column` does.
+def _make_edge_step(lanes: int) -> Any:
+    """`sweep_column`'s update of edge e in columns k … k + lanes - 1, in vector instructions.
 
-    Written out in vector instructions because LLVM does not vectorise so short a loop by itself:
-    measured 1.5 to 2 times faster for 4 to 12 columns.
+    Written out because LLVM does not vectorise so short a loop by itself: measured 1.5 to 2 times
+    faster for 4 to 12 columns.
     """
-    signature = types.void(g, i, j, p, e, k, weight, strength)
+
+    def edge_step(
+        _typing: Any, g: Any, i: Any, j: Any, p: Any, e: Any, k: Any, weight: Any, strength: Any
+    ) -> Any:
+        return types.void(g, i, j, p, e, k, weight, strength), generate
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         g_type, i_type, j_type, p_type, e_type, k_type, _, s_type = signature.args
         g, i, j, p, e, k, weight, strength = arguments
         scalar = context.get_value_type(g_type.dtype)
-        vector = ir.VectorType(scalar, LANES)
+        vector = ir.VectorType(scalar, lanes)
+        align = context.get_abi_sizeof(scalar)
         i, j, e, k = (
             context.cast(builder, index, index_type, types.intp)
             for index, index_type in ((i, i_type), (j, j_type), (e, e_type), (k, k_type))
@@ -46,10 +50,6 @@ def _edge_step(
             item = cgutils.get_item_pointer(context, builder, array_type, struct, indices)
             return builder.bitcast(item, vector.as_pointer())
 
-        align = context.get_abi_sizeof(scalar)
-        at_i, at_j = pointer(g_type, g, [i, k]), pointer(g_type, g, [j, k])
-        at_p = pointer(p_type, p, [e, k])
-
         def load(address: Any) -> Any:
             return builder.load(address, align=align)
 
@@ -59,17 +59,16 @@ def _edge_step(
         def larger(a: Any, b: Any) -> Any:
             return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
-        first = builder.insert_element(
-            ir.Constant(vector, ir.Undefined), weight, ir.Constant(ir.IntType(32), 0)
-        )
-        same = builder.shuffle_vector(
-            first,
-            ir.Constant(vector, ir.Undefined),
-            ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES),
-        )
-        bound = builder.fmul(same, load(pointer(s_type, strength, [k])))
+        at_i, at_j = pointer(g_type, g, [i, k]), pointer(g_type, g, [j, k])
+        at_p = pointer(p_type, p, [e, k])
+        undefined = ir.Constant(vector, ir.Undefined)
+        first = builder.insert_element(undefined, weight, ir.Constant(ir.IntType(32), 0))
+        same = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+        weights = builder.shuffle_vector(first, undefined, same)
+
+        bound = builder.fmul(weights, load(pointer(s_type, strength, [k])))
         gi, gj, old = load(at_i), load(at_j), load(at_p)
-        middle = builder.fmul(ir.Constant(vector, [0.5] * LANES), builder.fadd(gi, gj))
+        middle = builder.fmul(ir.Constant(vector, [0.5] * lanes), builder.fadd(gi, gj))
         highest = builder.fadd(gi, builder.fadd(bound, old))
         lowest = builder.fsub(gi, builder.fsub(bound, old))
         new = larger(smaller(middle, highest), lowest)
@@ -80,7 +79,11 @@ def _edge_step(
         builder.store(dual, at_p, align=align)
         return context.get_dummy_value()
 
-    return signature, generate
+    return intrinsic(edge_step)
+
+
+_edge_step = _make_edge_step(LANES)
+_half_edge_step = _make_edge_step(HALF_LANES)
 
 
 @kernel
@@ -92,12 +95,15 @@ def sweep_blocks(
     g: FloatArray,
     p: FloatArray,
 ) -> None:
-    """One Gauss-Seidel pass over all edges; the number of columns is a multiple of LANES."""
+    """One Gauss-Seidel pass over all edges; the number of columns is even."""
     columns = g.shape[1]
+    full = columns - columns % LANES
     for i in range(indptr.size - 1):
         for e in range(indptr[i], indptr[i + 1]):
-            for k in range(0, columns, LANES):
-                _edge_step(g, i, heads[e], p, e, k, weights[e], strength)  # type: ignore[call-arg]
+            for k in range(0, full, LANES):
+                _edge_step(g, i, heads[e], p, e, k, weights[e], strength)
+            for k in range(full, columns, HALF_LANES):
+                _half_edge_step(g, i, heads[e], p, e, k, weights[e], strength)
 
 
 @kernel
@@ -168,26 +174,36 @@ def gap_and_value(
     gap = Σ_e (bound_e |Dx|_e - p_e (Dx)_e) + ½|x - g|², a sum of terms that cannot be negative:
     nothing cancels, so a small gap is a small gap.
     """
-    columns = x.shape[1]
+    n, columns = x.shape
     gap = np.zeros(columns)
-    variation = np.zeros(columns)
-    distance = np.zeros(columns)
-    for i in range(indptr.size - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = heads[e]
-            w = weights[e]
-            for k in range(columns):
-                step = np.float64(x[i, k]) - np.float64(x[j, k])
-                term = w * strength[k] * abs(step)
-                variation[k] += term
-                gap[k] += term - p[e, k] * step
-    for i in range(x.shape[0]):
+    value = np.zeros(columns)
+    if columns == 1:  # sums in registers, where several columns need them in memory
+        slack, variation = 0.0, 0.0
+        for i in range(n):
+            here = np.float64(x[i, 0])
+            for e in range(indptr[i], indptr[i + 1]):
+                step = here - np.float64(x[heads[e], 0])
+                term = weights[e] * strength[0] * abs(step)
+                variation += term
+                slack += term - p[e, 0] * step
+        gap[0], value[0] = slack, variation
+    else:
+        for i in range(n):
+            for e in range(indptr[i], indptr[i + 1]):
+                j = heads[e]
+                w = weights[e]
+                for k in range(columns):
+                    step = np.float64(x[i, k]) - np.float64(x[j, k])
+                    term = w * strength[k] * abs(step)
+                    value[k] += term
+                    gap[k] += term - p[e, k] * step
+    for i in range(n):
         for k in range(columns):
             off = np.float64(x[i, k]) - np.float64(g[i, k])
             gap[k] += 0.5 * off * off
             away = np.float64(x[i, k]) - np.float64(z[i, k])
-            distance[k] += 0.5 * away * away
-    return gap, variation + distance
+            value[k] += 0.5 * away * away
+    return gap, value
 
 
 @kernel
@@ -274,6 +290,8 @@ def polish_rows(
 def _join(parent: IntArray, i: int, j: int) -> None:
     """Unite two pieces; the smaller index stays root, so that one forward pass resolves all."""
     a, b = np.uint32(i), np.uint32(j)
+    if parent[a] == parent[b]:  # so it is for most edges inside a large piece
+        return
     while parent[a] != a:
         parent[a] = parent[parent[a]]
         a = parent[a]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tvsvm.graph import Graph
 
 # Below this many edge duals a thread costs more than it saves.
-WORTH_A_THREAD = 200_000
+WORTH_A_THREAD = 2_000_000
 METHODS = ("hybrid", "primal-dual")
 
 
@@ -120,8 +120,11 @@ def graph_tv_prox(
     with np.errstate(over="ignore"):
         bounded = np.minimum(strength / scale, np.finfo(z.dtype).max ** 0.5 / (1.0 + largest))
     s_in = bounded.astype(z.dtype)
-    p_in = np.asarray(_checked_dual(dual, graph.n_edges, c) / scale, dtype=z.dtype)
-    clip_dual(layout.weights, s_in, p_in)
+    if dual is None:
+        p_in = np.zeros((graph.n_edges, c), z.dtype)
+    else:
+        p_in = (_checked_dual(dual, graph.n_edges, c) / scale).astype(z.dtype, copy=False)
+        clip_dual(layout.weights, s_in, p_in)
 
     if simplex or held.any() or method == "primal-dual":
         rows = RowConstraint(z_in, simplex, held[graph.order])
@@ -133,7 +136,9 @@ def graph_tv_prox(
     solution = np.empty_like(z)
     solution[graph.order] = columns.x * scale + shift
     solution[held] = z[held]
-    return _result(columns, solution, columns.dual * scale, scale, np.ndim(Z))
+    p_out = columns.dual
+    p_out *= scale
+    return _result(columns, solution, p_out, scale, np.ndim(Z))
 
 
 def _solve_in_threads(
@@ -244,9 +249,7 @@ def _checked_rows(fixed: ArrayLike | None, n_nodes: int) -> BoolArray:
     return mask
 
 
-def _checked_dual(dual: ArrayLike | None, n_edges: int, c: int) -> FloatArray:
-    if dual is None:
-        return np.zeros((n_edges, c))
+def _checked_dual(dual: ArrayLike, n_edges: int, c: int) -> FloatArray:
     array = np.asarray(dual)
     if array.shape not in ((n_edges, c), (n_edges,) if c == 1 else (n_edges, c)):
         raise ValueError(
