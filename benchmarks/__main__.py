@@ -1,0 +1,7 @@
+"""All benchmarks, one after the other: python -m benchmarks."""
+
+import runpy
+
+for name in ("tv", "neighbors", "kernel"):
+    print(f"\n== benchmarks.{name}", flush=True)
+    runpy.run_module(f"benchmarks.{name}", run_name="__main__")

@@ -1,0 +1,1 @@
+"""Methods: the outer iterations, for any loss, on (N, c) arrays."""
