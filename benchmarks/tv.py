@@ -112,18 +112,18 @@ def columns_and_threads(name, graph, y):
 
 def bandwidth(graph):
     """Bytes a sweep must move over what the machine can move, against the time it takes."""
-    from tvsvm.solvers._tv_hybrid import Layout, sweep
+    from tvsvm.solvers._tv_team import Team
 
     big = np.ones(20_000_000)
     other = np.ones_like(big)
     copy = min(seconds(lambda: np.add(big, 1.0, out=other), 1)[0] for _ in range(5))
     machine = 3 * big.nbytes / copy  # read, read for ownership, write
-    layout = Layout(graph.indptr, graph.heads, graph.edge_weights)
+    team = Team(graph.indptr, graph.heads, graph.edge_weights, 1)
     for c in (1, 4, 10):
         g = np.random.default_rng(0).standard_normal((graph.n_nodes, c))
         p, strength = np.zeros((graph.n_edges, c)), np.full(c, 0.1)
         best = min(
-            seconds(lambda g=g, p=p, s=strength: sweep(layout, s, g, p), 1)[0] for _ in range(9)
+            seconds(lambda g=g, p=p, s=strength: team.sweep(s, g, p), 1)[0] for _ in range(9)
         )
         touched = graph.n_edges * (4 + 8 + 16 * c) + graph.n_nodes * (8 + 16 * c)
         print(

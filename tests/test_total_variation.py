@@ -103,13 +103,14 @@ def test_vector_sweep_equals_scalar_sweep(dtype):
     Z = rng.standard_normal((40, c)).astype(dtype)
     strength = rng.random(c).astype(dtype)
     weights = graph.edge_weights.astype(dtype)
+    edges = graph.indptr[:-1], graph.indptr[1:], graph.heads
     g, p = Z.copy(), np.zeros((graph.n_edges, c), dtype)
     for _ in range(3):
-        _tv_sweeps.sweep_blocks(graph.indptr, graph.heads, weights, strength, g, p)
+        _tv_sweeps.sweep_blocks(*edges, weights, strength, g, p, 0, 40)
     for k in range(c):
         g1, p1 = Z[:, [k]].copy(), np.zeros((graph.n_edges, 1), dtype)
         for _ in range(3):
-            _tv_sweeps.sweep_column(graph.indptr, graph.heads, weights, strength[[k]], g1, p1)
+            _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1, 0, 40)
         np.testing.assert_array_equal(g[:, k], g1[:, 0])
         np.testing.assert_array_equal(p[:, k], p1[:, 0])
 
@@ -212,14 +213,17 @@ def test_warm_start_with_less_strength_is_clipped():
 
 
 def test_threads_give_the_same_answer(monkeypatch):
-    monkeypatch.setattr(total_variation, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(total_variation, "WORTH_THREADS", 1)
     rng = np.random.default_rng(0)
     graph = grid(20)
     Z = rng.standard_normal((400, 7))
-    one = graph_tv_prox(graph, Z, 0.5, tol=1e-8)
-    two = graph_tv_prox(graph, Z, 0.5, tol=1e-8, n_jobs=2)
-    np.testing.assert_allclose(one.solution, two.solution, atol=1e-3)
-    assert two.converged
+    for options in ({}, {"simplex": True}):
+        one = graph_tv_prox(graph, Z, 0.5, tol=1e-8, **options)
+        three = graph_tv_prox(graph, Z, 0.5, tol=1e-8, n_jobs=3, **options)
+        np.testing.assert_allclose(one.solution, three.solution, atol=1e-3)
+        assert three.converged
+        again = graph_tv_prox(graph, Z, 0.5, tol=1e-8, n_jobs=3, **options)
+        np.testing.assert_array_equal(again.solution, three.solution)
 
 
 def test_float32_stays_float32_and_is_close():

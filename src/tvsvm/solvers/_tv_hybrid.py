@@ -10,14 +10,8 @@ import numpy as np
 
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
-from tvsvm.solvers._tv_sweeps import (
-    HALF_LANES,
-    dual_to_primal,
-    gap_and_value,
-    polish,
-    sweep_blocks,
-    sweep_column,
-)
+from tvsvm.solvers._tv_sweeps import HALF_LANES, polish
+from tvsvm.solvers._tv_team import Team
 
 FIRST_CHECK = 6  # sweeps before the first look at the gap,
 CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look to the next
@@ -27,19 +21,6 @@ SWEEP_COST, WIDE_SWEEP_COST = 4.0, 2.0  # of one column, of several; with a shar
 FLOW_COST, FLOW_COST_OF_PIECES = 30.0, 15.0  # fitted on kNN graphs of 4,495 and 70,000 nodes
 POLISH_WITHIN = 100.0  # times the gap allowed: polishing seldom gains more
 FLOW_LIMIT = 5_000  # arc visits per edge; usual are under 500
-
-
-class Layout(NamedTuple):
-    """The edges as the loops want them: see `Graph.indptr`, `Graph.heads`."""
-
-    indptr: IntArray
-    heads: IntArray
-    weights: FloatArray
-
-
-def unsigned_layout(indptr: IntArray, heads: IntArray, weights: FloatArray) -> Layout:
-    """Layout whose indices the loops need not test for counting from the end."""
-    return Layout(indptr.view(np.uint64), heads.view(np.uint32), weights)
 
 
 class Columns(NamedTuple):
@@ -73,17 +54,8 @@ def rounding_floor(z: FloatArray) -> FloatArray:
     return float(np.finfo(z.dtype).eps) * 0.5 * np.einsum("ik,ik->k", centred, centred)
 
 
-def sweep(
-    layout: Layout, strength: FloatArray, g: FloatArray, p: FloatArray, times: int = 1
-) -> None:
-    """Run Gauss-Seidel passes over the dual, in place."""
-    loop = sweep_column if g.shape[1] == 1 else sweep_blocks
-    for _ in range(times):
-        loop(*layout, strength, g, p)
-
-
 def solve_free(
-    layout: Layout,
+    team: Team,
     z: FloatArray,
     strength: FloatArray,
     dual: FloatArray,
@@ -94,7 +66,7 @@ def solve_free(
 
     The dual may be overwritten.
     """
-    block = _Block(layout, z, strength, dual, tol)
+    block = _Block(team, z, strength, dual, tol)
     columns = np.arange(z.shape[1])
     result: Columns | None = None
     n_iter, run = 0, FIRST_CHECK
@@ -133,7 +105,7 @@ class _Block:
 
     def __init__(
         self,
-        layout: Layout,
+        team: Team,
         z: FloatArray,
         strength: FloatArray,
         dual: FloatArray,
@@ -141,10 +113,10 @@ class _Block:
     ) -> None:
         self.n_columns = z.shape[1]
         width = padded_width(self.n_columns)
-        self.layout, self.tol = layout, tol
+        self.team, self.tol = team, tol
         self.z, self.strength, self.dual = (pad(a, width) for a in (z, strength, dual))
         self.g = np.empty_like(self.z)
-        dual_to_primal(layout.indptr, layout.heads, self.z, self.dual, self.g)
+        team.primal(self.z, self.dual, self.g)
         self.x = np.empty_like(self.z)
         self.gap: FloatArray = np.zeros(width)
         self.value: FloatArray = np.zeros(width)
@@ -154,12 +126,12 @@ class _Block:
         self.looked_at = 0
 
     def sweep(self, times: int) -> None:
-        sweep(self.layout, self.strength, self.g, self.dual, times)
+        self.team.sweep(self.strength, self.g, self.dual, times)
 
     def look(self, n_iter: int) -> BoolArray:
         """Certify the columns, finish slow ones by flow; return which remain open."""
         before, sweeps = self.raw_gap, n_iter - self.looked_at
-        dual_to_primal(self.layout.indptr, self.layout.heads, self.z, self.dual, self.g)
+        self.team.primal(self.z, self.dual, self.g)
         self.x[:] = self.g
         self.note_gap()
         k = np.flatnonzero(self._open())
@@ -185,8 +157,8 @@ class _Block:
         pieces = np.ones_like(columns)
         if columns.size:
             candidate = self.g.copy()
-            for index, k in enumerate(columns.tolist()):
-                pieces[index] = polish(*self.layout, self.strength, self.g, self.dual, k, candidate)
+            arrays = (*self.team.layout, self.strength, self.g, self.dual)
+            pieces[:] = self.team.map(lambda k: polish(*arrays, k, candidate), columns.tolist())
             self._improve(candidate)
         return pieces
 
@@ -198,7 +170,7 @@ class _Block:
         self.gap, self.value = np.where(better, gap, self.gap), np.where(better, value, self.value)
 
     def _gap(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return gap_and_value(*self.layout, self.strength, self.z, self.g, self.dual, x)
+        return self.team.gap_and_value(self.strength, self.z, self.g, self.dual, x)
 
     def note_gap(self) -> None:
         """Take stock of g itself. Its gap falls steadily, where that of the polished g jumps."""
@@ -215,16 +187,19 @@ class _Block:
     def _finish_by_flow(self, columns: IntArray) -> None:
         if columns.size == 0:
             return
-        arcs = flow.arcs(self.layout.indptr, self.layout.heads)
+        arcs = flow.arcs(*self.team.layout[:2])
         candidate = self.x.copy()
-        for k in columns:
-            bound = (self.layout.weights * self.strength[k]).astype(np.float64)
+
+        def solve(k: int) -> None:
+            bound = (self.team.layout.weights * self.strength[k]).astype(np.float64)
             g, p = (np.array(a[:, k], dtype=np.float64) for a in (self.g, self.dual))
             x = np.empty_like(g)
             flow.solve_column(*arcs, bound, g, p, x, FLOW_LIMIT * bound.size)
             self.dual[:, k], candidate[:, k] = p, x
-            self.flow_tried[k] = True
-        dual_to_primal(self.layout.indptr, self.layout.heads, self.z, self.dual, self.g)
+
+        self.team.map(solve, columns.tolist())
+        self.flow_tried[columns] = True
+        self.team.primal(self.z, self.dual, self.g)
         # The dual changed, so the gap of the old primal is not known any more.
         self.gap[columns] = np.inf
         self._improve(candidate)
@@ -233,7 +208,7 @@ class _Block:
         """The same block with only the columns marked."""
         index = np.flatnonzero(which)
         small = _Block(
-            self.layout, self.z[:, index], self.strength[index], self.dual[:, index], self.tol
+            self.team, self.z[:, index], self.strength[index], self.dual[:, index], self.tol
         )
         small.x[:, : index.size] = self.x[:, index]
         for name in ("gap", "value", "raw_gap", "flow_tried"):

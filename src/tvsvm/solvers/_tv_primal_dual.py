@@ -4,9 +4,9 @@ import numpy as np
 
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
-from tvsvm.solvers._tv_hybrid import Columns, Layout, rounding_floor
+from tvsvm.solvers._tv_hybrid import Columns, rounding_floor
 from tvsvm.solvers._tv_rows import RowConstraint, certify, joint_columns
-from tvsvm.solvers._tv_sweeps import dual_to_primal
+from tvsvm.solvers._tv_team import Team
 
 CHECK_EVERY = 20
 
@@ -83,7 +83,7 @@ def largest_degree_sum(indptr: IntArray, heads: IntArray) -> int:
 
 
 def solve_primal_dual(
-    layout: Layout,
+    team: Team,
     z: FloatArray,
     strength: FloatArray,
     dual: FloatArray,
@@ -97,23 +97,23 @@ def solve_primal_dual(
     """
     p = dual
     divergence, v, nearest, new = (np.empty_like(z) for _ in range(4))
-    dual_to_primal(layout.indptr, layout.heads, z, p, v)
+    team.primal(z, p, v)
     rows.project(v, nearest)
     x, ahead = nearest.copy(), nearest.copy()
     ascend = ascend_column if z.shape[1] == 1 else ascend_columns
     tau = 1.0
-    sigma = 1.0 / (tau * largest_degree_sum(layout.indptr, layout.heads))
+    sigma = 1.0 / (tau * largest_degree_sum(*team.layout[:2]))
     floor = rounding_floor(z).sum()
     n_iter = 0
     while True:
-        dual_to_primal(layout.indptr, layout.heads, z, p, v)
+        team.primal(z, p, v)
         rows.project(v, nearest)
-        gap, value = certify(layout, z, strength, p, v, nearest, x)
+        gap, value = certify(team, z, strength, p, v, nearest, x)
         open_ = gap > tol * value + floor
         if not open_ or n_iter >= max_iter:
             return joint_columns(x, p, gap, value, open_, n_iter)
         for _ in range(min(CHECK_EVERY, max_iter - n_iter)):
-            ascend(*layout, strength, ahead, sigma, p, divergence)
+            ascend(*team.layout, strength, ahead, sigma, p, divergence)
             descend(z, x, divergence, tau, new)
             rows.project(new, new)
             theta = 1.0 / np.sqrt(1.0 + 2.0 * tau)

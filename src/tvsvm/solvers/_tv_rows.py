@@ -11,20 +11,20 @@ from tvsvm.solvers._tv_hybrid import (
     CHECK_GROWTH,
     FIRST_CHECK,
     Columns,
-    Layout,
     pad,
     padded_width,
     rounding_floor,
-    sweep,
 )
-from tvsvm.solvers._tv_sweeps import dual_to_primal, gap_and_value, polish_rows
+from tvsvm.solvers._tv_sweeps import polish_rows
+from tvsvm.solvers._tv_team import Team
 from tvsvm.solvers.simplex import project_rows
 
 
 class RowConstraint:
     """The set each row lives in: the simplex or everything, and for fixed rows their value."""
 
-    def __init__(self, z: FloatArray, simplex: bool, fixed: BoolArray) -> None:
+    def __init__(self, team: Team, z: FloatArray, simplex: bool, fixed: BoolArray) -> None:
+        self.team = team
         self.n_columns = z.shape[1]
         self.simplex = simplex
         self.fixed = fixed
@@ -34,14 +34,14 @@ class RowConstraint:
         """Write the projection of `v` into `out`; columns beyond the problem's are padding."""
         c = self.n_columns
         if self.simplex:
-            project_rows(v[:, :c], out[:, :c])
+            self.team.in_parts(lambda a, b: project_rows(v[a:b, :c], out[a:b, :c]))
         else:
             out[:] = v
         out[self.fixed, :c] = self.values
 
 
 def solve_rows(
-    layout: Layout,
+    team: Team,
     z: FloatArray,
     strength: FloatArray,
     dual: FloatArray,
@@ -58,7 +58,7 @@ def solve_rows(
     z, strength, p = (pad(a, width) for a in (z, strength, dual))
     floor = rounding_floor(z).sum()
     v, x, y = np.empty_like(z), np.zeros_like(z), np.zeros_like(z)
-    dual_to_primal(layout.indptr, layout.heads, z, p, v)
+    team.primal(z, p, v)
     n_iter = 0
     run = 0 if p.any() else FIRST_CHECK
     while True:
@@ -66,10 +66,10 @@ def solve_rows(
         for _ in range(run):
             rows.project(v, x)
             np.subtract(v, x, out=y)
-            sweep(layout, strength, x, p)
+            team.sweep(strength, x, p)
             np.add(x, y, out=v)
         n_iter += run
-        best, gap, value = _best_primal(layout, z, strength, p, rows, v)
+        best, gap, value = _best_primal(team, z, strength, p, rows, v)
         open_ = gap > tol * value + floor
         if not open_ or n_iter >= max_iter:
             return joint_columns(best[:, :c], p[:, :c], gap, value, open_, n_iter)
@@ -84,7 +84,7 @@ def joint_columns(
 
 
 def certify(
-    layout: Layout,
+    team: Team,
     z: FloatArray,
     strength: FloatArray,
     p: FloatArray,
@@ -96,13 +96,13 @@ def certify(
 
     The rows' share of the gap, ½|x - v|² - ½|nearest - v|², is written so that nothing cancels.
     """
-    gaps, values = gap_and_value(*layout, strength, z, nearest, p, x)
+    gaps, values = team.gap_and_value(strength, z, nearest, p, x)
     beyond = float(np.vdot(x - nearest, nearest - v))  # never negative but for rounding
     return float(gaps.sum()) + max(beyond, 0.0), float(values.sum())
 
 
 def _best_primal(
-    layout: Layout,
+    team: Team,
     z: FloatArray,
     strength: FloatArray,
     p: FloatArray,
@@ -110,13 +110,13 @@ def _best_primal(
     v: FloatArray,
 ) -> tuple[FloatArray, float, float]:
     """Best primal for the dual p, with its gap and value; makes v = z - Dᵀp anew."""
-    dual_to_primal(layout.indptr, layout.heads, z, p, v)
+    team.primal(z, p, v)
     nearest = np.zeros_like(v)
     rows.project(v, nearest)
-    gap, value = certify(layout, z, strength, p, v, nearest, nearest)
-    polished = polish_rows(*layout, strength, p, rows.fixed, nearest, v)
+    gap, value = certify(team, z, strength, p, v, nearest, nearest)
+    polished = polish_rows(*team.layout, strength, p, rows.fixed, nearest, v)
     rows.project(polished, polished)
-    polished_gap, polished_value = certify(layout, z, strength, p, v, nearest, polished)
+    polished_gap, polished_value = certify(team, z, strength, p, v, nearest, polished)
     if polished_gap < gap:
         return polished, polished_gap, polished_value
     return nearest, gap, value

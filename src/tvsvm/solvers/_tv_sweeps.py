@@ -88,18 +88,24 @@ _half_edge_step = _make_edge_step(HALF_LANES)
 
 @kernel
 def sweep_blocks(
-    indptr: IntArray,
+    begin: IntArray,
+    end: IntArray,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
     g: FloatArray,
     p: FloatArray,
+    first: int,
+    last: int,
 ) -> None:
-    """One Gauss-Seidel pass over all edges; the number of columns is even."""
+    """Gauss-Seidel over edges begin[i] … end[i] - 1 of nodes first … last - 1, in place.
+
+    The number of columns is even.
+    """
     columns = g.shape[1]
     full = columns - columns % LANES
-    for i in range(indptr.size - 1):
-        for e in range(indptr[i], indptr[i + 1]):
+    for i in range(first, last):
+        for e in range(begin[i], end[i]):
             for k in range(0, full, LANES):
                 _edge_step(g, i, heads[e], p, e, k, weights[e], strength)
             for k in range(full, columns, HALF_LANES):
@@ -108,12 +114,15 @@ def sweep_blocks(
 
 @kernel
 def sweep_column(
-    indptr: IntArray,
+    begin: IntArray,
+    end: IntArray,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
     g: FloatArray,
     p: FloatArray,
+    first: int,
+    last: int,
 ) -> None:
     """`sweep_blocks` for a single column.
 
@@ -121,9 +130,9 @@ def sweep_column(
     allows. Written for g_i first, because g_i is what the next edge waits for.
     """
     half = g.dtype.type(0.5)
-    for i in range(indptr.size - 1):
+    for i in range(first, last):
         gi = g[i, 0]
-        for e in range(indptr[i], indptr[i + 1]):
+        for e in range(begin[i], end[i]):
             bound = weights[e] * strength[0]
             old = p[e, 0]
             gj = g[heads[e], 0]
@@ -133,6 +142,19 @@ def sweep_column(
             g[heads[e], 0] = gj + moved
             gi = new
         g[i, 0] = gi
+
+
+@kernel
+def last_inner_edges(indptr: IntArray, heads: IntArray, bounds: IntArray) -> IntArray:
+    """For each node, where its edges leave its part, bounds[t] … bounds[t + 1] - 1."""
+    stop = indptr[1:].copy()
+    for t in range(bounds.size - 1):
+        for i in range(bounds[t], bounds[t + 1]):
+            for e in range(indptr[i], indptr[i + 1]):
+                if heads[e] >= bounds[t + 1]:
+                    stop[i] = e
+                    break
+    return stop
 
 
 @kernel
@@ -168,18 +190,20 @@ def gap_and_value(
     g: FloatArray,
     p: FloatArray,
     x: FloatArray,
+    first: int,
+    last: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Duality gap and objective of x for the dual p, per column, in double precision.
+    """Share of nodes first … last - 1 in the duality gap and objective of x, per column.
 
     gap = Σ_e (bound_e |Dx|_e - p_e (Dx)_e) + ½|x - g|², a sum of terms that cannot be negative:
     nothing cancels, so a small gap is a small gap.
     """
-    n, columns = x.shape
+    columns = x.shape[1]
     gap = np.zeros(columns)
     value = np.zeros(columns)
     if columns == 1:  # sums in registers, where several columns need them in memory
         slack, variation = 0.0, 0.0
-        for i in range(n):
+        for i in range(first, last):
             here = np.float64(x[i, 0])
             for e in range(indptr[i], indptr[i + 1]):
                 step = here - np.float64(x[heads[e], 0])
@@ -188,7 +212,7 @@ def gap_and_value(
                 slack += term - p[e, 0] * step
         gap[0], value[0] = slack, variation
     else:
-        for i in range(n):
+        for i in range(first, last):
             for e in range(indptr[i], indptr[i + 1]):
                 j = heads[e]
                 w = weights[e]
@@ -197,7 +221,7 @@ def gap_and_value(
                     term = w * strength[k] * abs(step)
                     value[k] += term
                     gap[k] += term - p[e, k] * step
-    for i in range(n):
+    for i in range(first, last):
         for k in range(columns):
             off = np.float64(x[i, k]) - np.float64(g[i, k])
             gap[k] += 0.5 * off * off

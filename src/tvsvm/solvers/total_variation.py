@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tvsvm.results import BoolArray, FloatArray, SolverResult, Status
-from tvsvm.solvers._tv_hybrid import Columns, Layout, solve_free, unsigned_layout
+from tvsvm.solvers._tv_hybrid import Columns, solve_free
 from tvsvm.solvers._tv_primal_dual import solve_primal_dual
 from tvsvm.solvers._tv_rows import RowConstraint, solve_rows
 from tvsvm.solvers._tv_sweeps import clip_dual
+from tvsvm.solvers._tv_team import Team
 
 if TYPE_CHECKING:
     from tvsvm.graph import Graph
 
-# Below this many edge duals a thread costs more than it saves.
-WORTH_A_THREAD = 2_000_000
+# Below this many edge duals, a millisecond a sweep, threads cost more than they save.
+WORTH_THREADS = 1_000_000
 METHODS = ("hybrid", "primal-dual")
 
 
@@ -88,8 +88,8 @@ def graph_tv_prox(
         "hybrid": Gauss-Seidel over edges, and exact maximum flow where that is predicted to be
         faster. "primal-dual": the paper's accelerated primal-dual iteration.
     n_jobs : int, optional
-        Threads, over columns, as in scikit-learn: None means one, -1 all cores. The result does
-        not depend on it beyond `tol`.
+        Threads, as in scikit-learn: None means one, -1 all cores. Small problems take one. The
+        result depends on it within `tol`.
 
     Returns
     -------
@@ -114,9 +114,9 @@ def graph_tv_prox(
     # Centre and scale so that nothing over- or underflows and rounding is relative to what varies;
     # a power of two changes no digit. The simplex has its own scale.
     shift, scale = (0.0, 1.0) if simplex else _location_and_scale(z)
-    layout = unsigned_layout(graph.indptr, graph.heads, graph.edge_weights.astype(z.dtype))
+    weights = graph.edge_weights.astype(z.dtype)
     z_in = ((z - shift) / scale)[graph.order].astype(z.dtype, copy=False)
-    largest = float(layout.weights.max(initial=0.0))
+    largest = float(weights.max(initial=0.0))
     with np.errstate(over="ignore"):
         bounded = np.minimum(strength / scale, np.finfo(z.dtype).max ** 0.5 / (1.0 + largest))
     s_in = bounded.astype(z.dtype)
@@ -124,14 +124,16 @@ def graph_tv_prox(
         p_in = np.zeros((graph.n_edges, c), z.dtype)
     else:
         p_in = (_checked_dual(dual, graph.n_edges, c) / scale).astype(z.dtype, copy=False)
-        clip_dual(layout.weights, s_in, p_in)
+        clip_dual(weights, s_in, p_in)
 
-    if simplex or held.any() or method == "primal-dual":
-        rows = RowConstraint(z_in, simplex, held[graph.order])
-        solve = solve_primal_dual if method == "primal-dual" else solve_rows
-        columns = solve(layout, z_in, s_in, p_in, rows, tol, max_iter)
-    else:
-        columns = _solve_in_threads(layout, z_in, s_in, p_in, tol, max_iter, n_jobs)
+    jobs = joblib.effective_n_jobs(n_jobs) if p_in.size >= WORTH_THREADS else 1
+    with Team(graph.indptr, graph.heads, weights, jobs) as team:
+        if simplex or held.any() or method == "primal-dual":
+            rows = RowConstraint(team, z_in, simplex, held[graph.order])
+            solve = solve_primal_dual if method == "primal-dual" else solve_rows
+            columns = solve(team, z_in, s_in, p_in, rows, tol, max_iter)
+        else:
+            columns = solve_free(team, z_in, s_in, p_in, tol, max_iter)
 
     solution = np.empty_like(z)
     solution[graph.order] = columns.x * scale + shift
@@ -139,34 +141,6 @@ def graph_tv_prox(
     p_out = columns.dual
     p_out *= scale
     return _result(columns, solution, p_out, scale, np.ndim(Z))
-
-
-def _solve_in_threads(
-    layout: Layout,
-    z: FloatArray,
-    strength: FloatArray,
-    dual: FloatArray,
-    tol: float,
-    max_iter: int,
-    n_jobs: int | None,
-) -> Columns:
-    """Share independent columns between threads; each thread keeps to its own memory."""
-    c = z.shape[1]
-    jobs = min(joblib.effective_n_jobs(n_jobs), c, max(1, dual.size // WORTH_A_THREAD))
-    if jobs == 1:
-        return solve_free(layout, z, strength, dual, tol, max_iter)
-    shares = np.array_split(np.arange(c), jobs)
-    with ThreadPoolExecutor(jobs) as pool:
-        parts = list(
-            pool.map(
-                lambda k: solve_free(layout, z[:, k], strength[k], dual[:, k], tol, max_iter),
-                shares,
-            )
-        )
-    x, p, gap, value, open_ = (
-        np.concatenate([part[field] for part in parts], axis=-1) for field in range(5)
-    )
-    return Columns(x, p, gap, value, open_, max(part.n_iter for part in parts))
 
 
 def _result(
