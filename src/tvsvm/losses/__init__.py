@@ -1,1 +1,59 @@
-"""Losses: what disagreeing with a label costs, and the steps the methods need of it."""
+"""Losses: what a label costs, and the steps of the methods that contain this cost."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from tvsvm.losses.hinge import Hinge
+from tvsvm.losses.squared import Squared
+from tvsvm.results import FloatArray, Status
+
+if TYPE_CHECKING:
+    from tvsvm.methods.problem import Problem
+
+__all__ = ["Hinge", "KernelStep", "Loss", "Squared"]
+
+
+class KernelStep(Protocol):
+    """A prepared minimisation over functions f = offset + Φw, to be called many times.
+
+    min_{f, b} loss(f + b) + λ/2 |w|² + γ/2 fᵀLf + r/2 |f - E|², column by column. Where the space
+    holds the functions of the rows, a constant offset that all columns share costs nothing:
+    see :func:`tvsvm.methods.laplacian.laplacian`.
+    """
+
+    @property
+    def certificate(self) -> float:
+        """KKT residual of the last call, the worst column; 0 for a closed form."""
+
+    @property
+    def status(self) -> Status:
+        """Whether that residual met the tolerance of the solver, 1e-8."""
+
+    def __call__(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Coordinates w (rank, c), values f (N, c) and intercept b (c,); E of shape (N, c).
+
+        None stands for r = 0, where E does not matter.
+        """
+
+
+class Loss(Protocol):
+    """Cost of functions at the labelled rows, a sum over rows and columns.
+
+    An intercept b, one for each column, belongs to the loss alone: graph, kernel and E see f.
+    """
+
+    def value(self, F: FloatArray, intercept: FloatArray, problem: "Problem") -> float:
+        """Cost of the values F (n, c) on the labelled rows with the intercept (c,)."""
+
+    def prox(self, E: FloatArray, problem: "Problem", r: float) -> tuple[FloatArray, FloatArray]:
+        """Minimise loss(h + b) + r/2 |h - E|² on the labelled rows: h (n, c) and b (c,)."""
+
+    def kernel_step(
+        self,
+        problem: "Problem",
+        *,
+        lam: float,
+        r: float = 0.0,
+        gamma: float = 0.0,
+        offset: float = 0.0,
+    ) -> KernelStep:
+        """Prepare the minimisation over functions that contains this loss."""
