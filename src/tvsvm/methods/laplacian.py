@@ -1,0 +1,121 @@
+"""LapRLS and LapSVM: smoothness on the graph, and the simplex for more than two classes."""
+
+import numpy as np
+from scipy.linalg import norm
+
+from tvsvm.losses import Loss
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.methods.supervised import energy, solve_columns
+from tvsvm.results import Status
+from tvsvm.solvers import simplex_projection
+
+# Iterations after which r may change: ever more seldom, since each change costs a factorisation,
+# and finitely often, so that the convergence of a fixed r holds.
+BALANCE_AT = (8, 16, 32, 64, 128, 256, 512, 1024)
+BALANCED = 3.0  # up to this ratio of the residuals r is left alone
+FARTHEST = 1e6  # beyond this ratio one of them is taken for zero
+
+
+def laplacian(
+    problem: Problem,
+    loss: Loss,
+    *,
+    lam: float,
+    gamma: float,
+    r: float | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+) -> MethodResult:
+    """Minimise loss(f + b) + λ/2 |f|²_K + γ/2 fᵀLf; for c > 1 with rows of f on the simplex.
+
+    One column is one linear system or one QP. Several are tied by the simplex and found by the
+    paper's augmented Lagrangian: f by the loss' kernel step with E = g - l/r, g the projection of
+    f + l/r on the simplex, l ← l + r(f - g). Two readings:
+
+    - The columns are f_k = 1/c + Φw_k with |w_k| as norm. Where the space holds the constants on
+      the rows (the paper's case, an invertible K) Σ_k f_k = 1 makes both norms differ by a
+      constant only, hence the minimiser is the paper's, on the rows and by class everywhere; and
+      where it does not, as in Nyström spaces, the constraint can still be met.
+    - The constraint is on f, as the paper has it, and a row is labelled by f + b, as the hinge
+      means it: see `Hinge` for the coding in which 0 and 1 are on the margins.
+
+    A component of the graph without a label is left to the kernel.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a graph, unless γ = 0.
+    loss : Loss
+        `Squared` is LapRLS, `Hinge` is LapSVM.
+    lam, gamma : float
+        λ > 0, γ ≥ 0.
+    r : float, optional
+        Strength r > 0 of the splitting, which changes the path and not its end. By default the
+        mean curvature of kernel and graph term, and then whatever balances the residuals.
+    tol : float
+        Of the certificate, for c > 1: the larger of |f - g| / |g| and
+        r |g - g_before| / max(|l|, κ|g|), κ the mean curvature above.
+    max_iter : int
+        Most iterations, for c > 1.
+
+    Returns
+    -------
+    MethodResult
+        `solution` is f + b, for c > 1 projected on the simplex, which keeps the order of the
+        columns. Of all iterates it is the one with the smallest certificate. `energy_path` is the
+        objective at f.
+    """
+    if problem.n_columns == 1:
+        return solve_columns(problem, loss, lam=lam, gamma=gamma)
+    return _on_simplex(problem, loss, lam=lam, gamma=gamma, r=r, tol=tol, max_iter=max_iter)
+
+
+def _on_simplex(
+    problem: Problem,
+    loss: Loss,
+    *,
+    lam: float,
+    gamma: float,
+    r: float | None,
+    tol: float,
+    max_iter: int,
+) -> MethodResult:
+    shape = (problem.space.n_points, problem.n_columns)
+    offset = 1 / problem.n_columns
+    curvature = lam * problem.space.n_points / float(problem.space.spectrum.sum()) + gamma
+    balance_at = BALANCE_AT if r is None else ()
+    r = curvature if r is None else r
+    step = loss.kernel_step(problem, lam=lam, r=r, gamma=gamma, offset=offset)
+    G, multiplier = np.full(shape, offset), np.zeros(shape)
+    certificate, energies = np.inf, []
+    for n_iter in range(1, max_iter + 1):
+        W, F, b = step(G - multiplier / r)
+        before, G = G, simplex_projection(F + multiplier / r)
+        multiplier += r * (F - G)
+        size = norm(G)
+        primal = norm(F - G) / size
+        dual = r * norm(G - before) / max(norm(multiplier), curvature * size)
+        energies.append(energy(problem, loss, W, F, b, lam=lam, gamma=gamma))
+        if max(primal, dual) < certificate:
+            certificate, best = max(primal, dual), (W, F, b)
+        if certificate <= tol:
+            break
+        ratio = _ratio(primal, dual)
+        if n_iter in balance_at and not 1 / BALANCED < ratio < BALANCED:
+            r *= ratio**0.5
+            step = loss.kernel_step(problem, lam=lam, r=r, gamma=gamma, offset=offset)
+    W, F, b = best
+    return MethodResult(
+        solution=simplex_projection(F + b),
+        status=Status.CONVERGED if certificate <= tol else Status.MAX_ITER,
+        n_iter=n_iter,
+        certificate=certificate,
+        coordinates=W,
+        intercept=offset + b,
+        energy_path=np.array(energies),
+    )
+
+
+def _ratio(primal: float, dual: float) -> float:
+    floor = max(primal, dual) / FARTHEST
+    return max(primal, floor) / max(dual, floor)
