@@ -57,3 +57,8 @@ class Loss(Protocol):
         offset: float = 0.0,
     ) -> KernelStep:
         """Prepare the minimisation over functions that contains this loss."""
+
+    def clamped_step(
+        self, problem: "Problem", *, lam: float, r: float, offset: float = 0.0
+    ) -> KernelStep:
+        """Prepare the kernel step of a method that puts the labels back itself."""

@@ -70,6 +70,12 @@ class Hinge:
         """
         return _HingeStep(problem, self.mu, lam=lam, r=r, gamma=gamma, offset=offset)
 
+    def clamped_step(
+        self, problem: "Problem", *, lam: float, r: float, offset: float = 0.0
+    ) -> "_HingeStep":
+        """The paper's SVM(E): the kernel step, also where the method clamps the labels."""
+        return self.kernel_step(problem, lam=lam, r=r, offset=offset)
+
 
 class _HingeStep:
     """See `KernelStep`."""

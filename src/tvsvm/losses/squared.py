@@ -49,6 +49,12 @@ class Squared:
         """Prepare f = (ηJ + rI + γL + λK⁻¹)⁻¹ (ηy + rE), J diagonal with the weights."""
         return _SquaredStep(problem, self.eta, lam=lam, r=r, gamma=gamma, offset=offset)
 
+    def clamped_step(
+        self, problem: "Problem", *, lam: float, r: float, offset: float = 0.0
+    ) -> "_SquaredStep":
+        """Prepare f = (rI + λK⁻¹)⁻¹ rE, the paper's RLS(E), for methods that clamp the labels."""
+        return _SquaredStep(problem, 0.0, lam=lam, r=r, gamma=0.0, offset=offset)
+
 
 class _SquaredStep:
     """See `KernelStep`."""

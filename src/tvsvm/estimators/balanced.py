@@ -1,0 +1,128 @@
+"""What the classifiers with total variation and Cheeger cut share: starts, balance, stopping."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
+
+from tvsvm.estimators.base import AT_LEAST_ONE, POSITIVE
+from tvsvm.estimators.graph import GraphClassifier
+from tvsvm.estimators.parameters import parameter, with_parameters
+from tvsvm.methods.cheeger import cheeger
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.methods.total_variation import TVStrengths, total_variation
+from tvsvm.results import FloatArray
+from tvsvm.start import first_guesses
+
+
+@with_parameters
+class BalancedMethod(GraphClassifier):
+    """Functions found from several starts, the lowest energy kept."""
+
+    r: float = parameter(
+        0.1,
+        [POSITIVE],
+        "float\nr, how firmly the functions on the graph and in the kernel space are tied.",
+    )
+    n_init: int = parameter(
+        3,
+        [AT_LEAST_ONE],
+        """int
+Number of starts: Poisson learning, leading eigenvectors of the graph, then Poisson
+learning on randomly changed graphs. The end with the lowest energy is kept.""",
+    )
+    algorithm: str = parameter(
+        "default",
+        [StrOptions({"default", "paper"})],
+        """{"default", "paper"}
+"paper" runs the paper's iteration as printed, from the first start only.""",
+    )
+    tol: float = parameter(
+        2e-3, [POSITIVE], "float\nThe iteration ends when the functions move relatively less."
+    )
+    max_iter: int = parameter(100, [AT_LEAST_ONE], "int\nMost iterations from each start.")
+
+    def _starts(self, problem: Problem) -> list[FloatArray]:
+        assert problem.graph is not None
+        count = 1 if self.algorithm == "paper" else self.n_init
+        random = check_random_state(self.random_state)
+        return first_guesses(problem, problem.graph, count, random)
+
+
+@with_parameters
+class TVMethod(BalancedMethod):
+    """Total variation."""
+
+    gamma: float = parameter(
+        0.5,
+        [POSITIVE],
+        "float\nγ, weight of the total variation of a graph of mean degree 1.",
+    )
+    class_prior: Any = parameter(
+        None,
+        [StrOptions({"uniform"}), "array-like", None],
+        """None, "uniform" or array-like
+Share of each class, used with more than two classes. None: as the start finds
+them. An array of shape (n_classes,), or (2, n_classes) for lower and upper
+bounds. It is a hint: if the energy without it is lower, it is not used.""",
+    )
+
+    def _solve(self, problem: Problem) -> MethodResult:
+        return total_variation(
+            problem,
+            self._loss,
+            self._starts(problem),
+            strengths=TVStrengths(lam=self.lam, gamma=self.gamma, r=self.r),
+            prior=_prior(self.class_prior, problem.n_columns),
+            paper=self.algorithm == "paper",
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+        )
+
+
+@with_parameters
+class CheegerMethod(BalancedMethod):
+    """Cheeger cut."""
+
+    step: float = parameter(
+        0.1, [POSITIVE], "float\nc, length of a step towards the cut, for two classes."
+    )
+
+    def _solve(self, problem: Problem) -> MethodResult:
+        return cheeger(
+            problem,
+            self._loss,
+            self._starts(problem),
+            lam=self.lam,
+            r=self.r,
+            step=self.step,
+            paper=self.algorithm == "paper",
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+        )
+
+
+def _prior(given: ArrayLike | str | None, n_classes: int) -> Callable[[FloatArray], FloatArray]:
+    """How the class shares that a start finds are corrected by what is known of them."""
+    if given is None or n_classes == 1:
+        return lambda shares: shares
+    if isinstance(given, str):
+        given = np.full(n_classes, 1 / n_classes)
+    bounds = np.broadcast_to(np.asarray(given, dtype=np.float64), (2, n_classes))
+    low, high = bounds
+    if not (np.isfinite(bounds).all() and (low > 0).all() and (low <= high).all()):
+        raise ValueError(
+            f"`class_prior` must hold positive shares of {n_classes} classes, or lower and upper "
+            f"bounds of them. Got {given!r}; pass for example 'uniform'."
+        )
+
+    def corrected(shares: FloatArray) -> FloatArray:
+        kept = np.clip(shares, low, high)
+        return kept / kept.sum()
+
+    return corrected

@@ -1,0 +1,268 @@
+"""What all classifiers share: X and y in, one problem solved, labels and probabilities out."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from tvsvm.estimators.parameters import parameter, with_parameters
+from tvsvm.graph import Graph
+from tvsvm.kernel import RKHS
+from tvsvm.labels import Labels, codes_of, distributions_of, read_labels
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.results import BoolArray, FloatArray, Status
+
+KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "linear", "cosine", "precomputed")
+KERNEL_PARAMS = ("gamma", "degree", "coef0")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NON_NEGATIVE = Interval(Real, 0, None, closed="left")
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+
+
+@with_parameters
+class KernelClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier by functions of a kernel space; a subclass says which functions."""
+
+    lam: float = parameter(
+        0.1,
+        [POSITIVE],
+        "float\nλ, weight of the kernel norm: the larger, the smoother the functions of x.",
+    )
+    kernel: str | Callable = parameter(
+        "rbf",
+        [StrOptions(set(KERNELS)), callable],
+        """{"rbf", "laplacian", "poly", "sigmoid", "linear", "cosine", "precomputed"} or callable
+The kernel, scaled to a mean of 1 on its diagonal; see :class:`tvsvm.kernel.RKHS`.
+With "precomputed" `X` is the kernel matrix, K(new, training) when predicting.""",
+    )
+    kernel_params: dict[str, Any] | None = parameter(
+        None,
+        [dict, None],
+        """dict or None
+Parameters of the kernel by name: "gamma" (by default from the scale of the
+data), "degree" (3) and "coef0" (1).""",
+    )
+    n_components: int | None = parameter(
+        None,
+        [AT_LEAST_ONE, None],
+        """int or None
+Number of landmark rows that carry the functions (Nyström). None: all rows up
+to 2000, beyond that as many as memory suggests.""",
+    )
+    unlabeled: Any = parameter(
+        None,
+        [object],
+        """object
+The value in `y` of a row whose class is unknown. None: -1, also where it became
+a string as in ``np.array(["cat", -1])``. Missing values (None, NaN, pd.NA,
+pd.NaT) are unknown in any case.""",
+    )
+    random_state: Any = parameter(
+        None,
+        ["random_state"],
+        "int, RandomState instance or None\nFor everything that is sampled, as the landmarks.",
+    )
+
+    _attributes: ClassVar[dict[str, str]] = {
+        "classes_": "ndarray of shape (n_classes,)\nThe classes, sorted.",
+        "transduction_": """ndarray of shape (n_samples,)
+The class of each training row: the given one, or the one found.""",
+        "label_distributions_": """ndarray of shape (n_samples, n_classes)
+Class probabilities of the training rows, those with a label being certain.""",
+        "class_prior_": "ndarray of shape (n_classes,)\nShare of each class in `transduction_`.",
+        "reachable_": """ndarray of shape (n_samples,), bool
+Whether a label is in the row's component of the graph; the other rows are
+classified by the kernel alone. All True without a graph.""",
+        "agreement_": """float
+Share of the training rows where `predict` gives `transduction_`.""",
+        "dual_coef_": """ndarray of shape (n_landmarks, n_functions)
+Coefficients a of f(x) = Σ_j k(x, z_j) a_j + intercept. One function for two
+classes, otherwise one a class.""",
+        "intercept_": "ndarray of shape (n_functions,)\nConstants added to the functions.",
+        "X_fit_": """ndarray or sparse matrix of shape (n_landmarks, n_features)
+The landmarks z_j; for a precomputed kernel their indices.""",
+        "n_iter_": "int\nNumber of iterations.",
+        "converged_": "bool\nWhether the iteration met its tolerance.",
+        "energy_path_": "ndarray\nEnergy after each iteration.",
+        "n_features_in_": "int\nNumber of columns of `X`.",
+        "feature_names_in_": """ndarray of shape (n_features_in_,)
+Names of the columns of `X`, if all are strings.""",
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the class of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            All rows, labelled or not; the kernel matrix for ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            The class of each row, -1 or missing where unknown (see `unlabeled`). If only one
+            class occurs, every row gets it, with probability 1.
+        sample_weight : array-like of shape (n_samples,), optional
+            Confidence of each label, 1 by default; a label of weight 0 counts as unknown. Not
+            used where the class is unknown.
+
+        Returns
+        -------
+        self
+        """
+        rng = check_random_state(self.random_state)
+        X = self._validated(X, reset=True)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if weights.min() < 0:
+            raise ValueError(
+                f"`sample_weight` must not be negative. Got {weights.min()}; pass 0 for labels "
+                "that are to be ignored."
+            )
+        labels = read_labels(y, X.shape[0], unlabeled=self.unlabeled, ignore=weights == 0)
+        problem = Problem(
+            space=self._make_space(X, rng),
+            rows=labels.rows,
+            targets=labels.targets,
+            weights=weights[labels.rows],
+            graph=self._make_graph(X, rng),
+        )
+        result = self._solve(problem) if labels.n_classes > 1 else _constant(problem)
+        if not result.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge: after {result.n_iter} iterations its "
+                f"certificate is {result.certificate:.2g}. {result.status.value}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self._store(problem, labels, result)
+        return self
+
+    def fit_predict(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Find the class of every row, as `fit`, and return it: `transduction_`."""
+        return self.fit(X, y, sample_weight=sample_weight).transduction_
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Values of the functions at the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New rows; K(new, training) for ``kernel="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive for the second one. More: the largest column is the class.
+        """
+        F = self._values(X)
+        return F if F.shape[1] > 1 else F[:, 0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classes of the rows of X, shape (n_samples,)."""
+        F = self._values(X)
+        return self.classes_[codes_of(F)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities of the rows of X, shape (n_samples, n_classes).
+
+        They are the point of the simplex next to the decision values. Far from all data an "rbf"
+        or "laplacian" kernel vanishes, and they tell no more than `intercept_`: for the squared
+        loss all classes are equally likely.
+        """
+        F = self._values(X)
+        return distributions_of(F, len(self.classes_))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
+
+    _loss: ClassVar[Any]  # of the classifier's other base, which holds its weight
+
+    @abstractmethod
+    def _solve(self, problem: Problem) -> MethodResult:
+        """Find the functions."""
+
+    def _make_graph(self, X: Any, rng: np.random.RandomState) -> Graph | None:
+        return None
+
+    def _make_space(self, X: Any, rng: np.random.RandomState) -> RKHS:
+        params = self.kernel_params or {}
+        if not set(params) <= set(KERNEL_PARAMS):
+            raise ValueError(
+                f"`kernel_params` may hold {', '.join(KERNEL_PARAMS)}. Got "
+                f"{', '.join(map(repr, params))}; remove the others."
+            )
+        return RKHS(
+            X,
+            kernel=self.kernel,
+            **params,
+            n_components=self.n_components,
+            unit_diagonal=True,
+            random_state=rng,
+        )
+
+    def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
+        in_space = problem.space.values(result.coordinates) + result.intercept
+        self.reachable_ = _reachable(problem)
+        F = np.where(self.reachable_[:, None], result.solution, in_space)
+        self.label_distributions_ = distributions_of(F, labels.n_classes)
+        self.label_distributions_[labels.rows] = np.eye(labels.n_classes)[labels.codes[labels.rows]]
+        codes = self.label_distributions_.argmax(axis=1)
+
+        self.classes_ = labels.classes
+        self.transduction_ = labels.classes[codes]
+        self.class_prior_ = np.bincount(codes, minlength=labels.n_classes) / len(codes)
+        self.agreement_ = float(np.mean(codes_of(in_space) == codes))
+
+        expansion = problem.space.expansion(result.coordinates)
+        # A copy: the caller may write to X later.
+        self._expansion = replace(expansion, landmarks=expansion.landmarks.copy())
+        self.X_fit_ = self._expansion.landmarks
+        self.dual_coef_ = self._expansion.coef
+        self.intercept_ = result.intercept
+        self.n_iter_ = result.n_iter
+        self.converged_ = result.converged
+        self.energy_path_ = result.energy_path
+
+    def _values(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return self._expansion(self._validated(X, reset=False)) + self.intercept_
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+        )
+
+
+def _reachable(problem: Problem) -> BoolArray:
+    """Rows in whose component of the graph there is a label."""
+    if problem.graph is None:
+        return np.ones(problem.space.n_points, dtype=bool)
+    components = problem.graph.component_labels
+    return np.isin(components, components[problem.rows])
+
+
+def _constant(problem: Problem) -> MethodResult:
+    """Answer for a single class: -1 everywhere, as for the first of two classes."""
+    n_columns = problem.n_columns
+    return MethodResult(
+        solution=np.full((problem.space.n_points, n_columns), -1.0),
+        status=Status.CONVERGED,
+        n_iter=1,
+        certificate=0.0,
+        coordinates=np.zeros((problem.space.rank, n_columns)),
+        intercept=np.full(n_columns, -1.0),
+        energy_path=np.zeros(1),
+    )

@@ -1,0 +1,151 @@
+"""The classifiers of the paper: each a loss and a method."""
+
+from tvsvm.estimators.balanced import CheegerMethod, TVMethod
+from tvsvm.estimators.base import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, KernelClassifier
+from tvsvm.estimators.graph import GraphClassifier
+from tvsvm.estimators.parameters import parameter, with_parameters
+from tvsvm.losses import Hinge, Squared
+from tvsvm.methods.laplacian import laplacian
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.methods.supervised import supervised
+
+
+@with_parameters
+class SquaredLoss:
+    """Loss and its weight for the RLS classifiers."""
+
+    eta: float = parameter(10.0, [POSITIVE], "float\nη, weight of the squared loss.")
+
+    @property
+    def _loss(self) -> Squared:
+        return Squared(self.eta)
+
+
+@with_parameters
+class HingeLoss:
+    """Loss and its weight for the SVM classifiers."""
+
+    mu: float = parameter(10.0, [POSITIVE], "float\nμ, weight of the hinge loss.")
+
+    @property
+    def _loss(self) -> Hinge:
+        return Hinge(self.mu)
+
+
+class SupervisedMethod(KernelClassifier):
+    """Labelled rows alone."""
+
+    def _solve(self, problem: Problem) -> MethodResult:
+        return supervised(problem, self._loss, lam=self.lam)
+
+
+@with_parameters
+class LaplacianMethod(GraphClassifier):
+    """Smooth functions on the graph."""
+
+    gamma: float = parameter(
+        1.0,
+        [NON_NEGATIVE],
+        "float\nγ, weight of the graph: the larger, the less the functions vary along edges.",
+    )
+    tol: float = parameter(
+        1e-3,
+        [POSITIVE],
+        "float\nThe iteration ends when its relative residuals are below this.",
+    )
+    max_iter: int = parameter(2000, [AT_LEAST_ONE], "int\nMost iterations.")
+
+    def _solve(self, problem: Problem) -> MethodResult:
+        return laplacian(
+            problem,
+            self._loss,
+            lam=self.lam,
+            gamma=self.gamma,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
+
+@with_parameters
+class RLS(SupervisedMethod, SquaredLoss):
+    """Regularised least squares in a kernel space, from the labelled rows alone.
+
+    min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K,
+
+    over labelled rows i; y = ±1 for two classes, otherwise one function a class with y = 0 or 1.
+    """
+
+
+@with_parameters
+class SVM(SupervisedMethod, HingeLoss):
+    """Support vector machine, from the labelled rows alone.
+
+    min_{f,b}  μ Σ_i max(0, 1 - y_i (f_i + b)) + λ/2 |f|²_K,
+
+    over labelled rows i, y = ±1; with more than two classes one against the rest.
+    """
+
+
+@with_parameters
+class LapRLS(LaplacianMethod, SquaredLoss):
+    """Least squares with functions that are smooth on a graph of all rows.
+
+    min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ/2 Σ_{jk} w_jk (f_j - f_k)²,
+
+    over labelled rows i and edges jk; y = ±1 for two classes, otherwise one function a class with
+    y = 0 or 1, together on the simplex.
+    """
+
+
+@with_parameters
+class LapSVM(LaplacianMethod, HingeLoss):
+    """Support vector machine with functions that are smooth on a graph of all rows.
+
+    min_{f,b}  μ Σ_i max(0, 1 - y_i (f_i + b)) + λ/2 |f|²_K + γ/2 Σ_{jk} w_jk (f_j - f_k)²,
+
+    over labelled rows i and edges jk, y = ±1; with more than two classes one function a class,
+    together on the simplex.
+    """
+
+
+@with_parameters
+class TVRLS(TVMethod, SquaredLoss):
+    """Least squares with functions of small total variation on a graph of all rows.
+
+    min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ Σ_{jk} w_jk |f_j - f_k|,
+
+    over labelled rows i and edges jk, with the balance that keeps the cut from shrinking to the
+    labelled rows: f has mean zero and norm √N for two classes; with more, one function a class,
+    on the simplex, each with the norm of its share of the rows.
+    """
+
+
+@with_parameters
+class TVSVM(TVMethod, HingeLoss):
+    """Support vector machine with functions of small total variation on a graph of all rows.
+
+    min_{f,b}  μ Σ_i max(0, 1 - y_i (f_i + b)) + λ/2 |f|²_K + γ Σ_{jk} w_jk |f_j - f_k|,
+
+    over labelled rows i and edges jk, balanced as `TVRLS` is.
+    """
+
+
+@with_parameters
+class CheegerRLS(CheegerMethod, SquaredLoss):
+    """Cheeger cut of a graph of all rows through the labels, with steps through least squares.
+
+    min_f  Σ_{jk} w_jk |f_j - f_k| / Σ_i |f_i - median f|,  f_i = y_i on labelled rows i,
+
+    with more than two classes the sum of such ratios, balanced for as many classes, for one
+    function a class on the simplex. The labels are clamped; η has no part in it.
+    """
+
+
+@with_parameters
+class CheegerSVM(CheegerMethod, HingeLoss):
+    """Cheeger cut of a graph of all rows through the labels, with steps through an SVM.
+
+    min_f  Σ_{jk} w_jk |f_j - f_k| / Σ_i |f_i - median f|,  f_i = y_i on labelled rows i,
+
+    as `CheegerRLS`; the step e = argmin μ Σ_i ξ_i + λ/2 |e|²_K + r/2 |e - g|² has margins.
+    """

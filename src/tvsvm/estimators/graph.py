@@ -1,0 +1,87 @@
+"""What the classifiers with a graph share: where the graph comes from."""
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tvsvm.estimators.base import AT_LEAST_ONE, KernelClassifier
+from tvsvm.estimators.parameters import parameter, with_parameters
+from tvsvm.graph import Graph, knn_graph
+from tvsvm.labels import Labels
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.results import FloatArray
+
+
+@with_parameters
+class GraphClassifier(KernelClassifier):
+    """Classifier by functions of a kernel space that vary little along the edges of a graph."""
+
+    graph: Any = parameter(
+        None,
+        [Graph, "sparse matrix", "array-like", callable, None],
+        """Graph, array or sparse matrix of shape (n_samples, n_samples), callable or None
+The graph between all rows of `X`, or its symmetric affinity, or a function that
+makes either from `X`. None: `knn_graph` of the rows. If only the graph is
+known, ``kernel="precomputed"`` and ``X=np.eye(n_samples)`` leave all to it.""",
+    )
+    n_neighbors: int = parameter(
+        10,
+        [AT_LEAST_ONE],
+        """int
+Neighbours of a row if the graph is made from `X`; all rows if there are fewer.""",
+    )
+    metric: str | Callable = parameter(
+        "euclidean",
+        [str, callable],
+        """str or callable
+Distance of rows if the graph is made from `X`, as in
+:func:`tvsvm.graph.knn_graph`. For a precomputed kernel, which says all there is
+to know about `X`, the distance is always that of its feature space.""",
+    )
+    n_jobs: int | None = parameter(
+        None, [Integral, None], "int or None\nThreads that search for neighbours, as in joblib."
+    )
+
+    _attributes: ClassVar[dict[str, str]] = {
+        "graph_": "Graph\nThe graph, its weights scaled to a mean degree of 1.",
+    }
+
+    def _make_graph(self, X: Any, rng: np.random.RandomState) -> Graph:
+        given = self.graph(X) if callable(self.graph) else self.graph
+        if given is None:
+            graph = self._neighbor_graph(X, rng)
+        else:
+            graph = given if isinstance(given, Graph) else Graph(given)
+        n_rows = X.shape[0]
+        if graph.n_nodes != n_rows:
+            raise ValueError(
+                f"`graph` must have one node for every row of X. Got {graph.n_nodes} nodes for "
+                f"{n_rows} rows; pass the graph of these rows, or a function that makes it."
+            )
+        return graph.scaled(mean_degree=1.0) if graph.n_edges else graph
+
+    def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
+        super()._store(problem, labels, result)
+        self.graph_ = problem.graph
+
+    def _neighbor_graph(self, X: Any, rng: np.random.RandomState) -> Graph:
+        n_rows = X.shape[0]
+        if n_rows == 1:
+            return Graph(csr_array((1, 1)))
+        precomputed = self.kernel == "precomputed"
+        return knn_graph(
+            _kernel_distances(X) if precomputed else X,
+            metric="precomputed" if precomputed else self.metric,
+            n_neighbors=min(self.n_neighbors, n_rows - 1),
+            random_state=rng,
+            n_jobs=self.n_jobs,
+        )
+
+
+def _kernel_distances(K: FloatArray) -> FloatArray:
+    """|φ(x) - φ(z)| = √(k(x,x) + k(z,z) - 2 k(x,z)) between all rows."""
+    diagonal = K.diagonal()
+    return np.sqrt(np.maximum(diagonal[:, None] + diagonal - K - K.T, 0.0))

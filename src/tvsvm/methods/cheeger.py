@@ -1,0 +1,164 @@
+"""CheegerRLS and CheegerSVM: the ratio of cut and balance, with the labels clamped."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tvsvm.graph import Graph
+from tvsvm.losses import KernelStep, Loss
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.methods.ratio import partition_energy, ratio_energy, refine
+from tvsvm.methods.search import Candidate, Progress, lowest
+from tvsvm.methods.total_variation import TVStrengths, many_classes
+from tvsvm.results import FloatArray, Status
+from tvsvm.solvers import graph_tv_prox, simplex_projection
+
+PROX_TOL = 1e-3
+SMOOTHING = 5.0  # γ/r of the total-variation iteration that offers a second start for many classes
+
+
+def cheeger(
+    problem: Problem,
+    loss: Loss,
+    starts: Sequence[FloatArray],
+    *,
+    lam: float,
+    r: float,
+    step: float = 0.1,
+    paper: bool = False,
+    tol: float = 1e-3,
+    max_iter: int = 60,
+    n_jobs: int | None = None,
+) -> MethodResult:
+    """Minimise Σ_k TV(f_k) / B(f_k) with f = y on the labelled rows, steps through the kernel.
+
+    Two classes: g = f + c sign(f); e = argmin loss(e) + λ/2 |e|²_K + r/2 |e - g|²;
+    h = argmin TV(h) + E/(2c) |h - e|², E the ratio of f; h minus its median, labels put back,
+    norm √N. More: the balanced ratio, see `ratio`, for c functions on the simplex. An iterate
+    is kept only if the ratio falls.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is labelled.
+    loss : Loss
+        `Squared` is CheegerRLS, whose e-step the paper writes without the loss: there the labels
+        come in by the clamping alone. `Hinge` is CheegerSVM.
+    starts : sequence of arrays of shape (N, c)
+        First guesses; the end with the lowest ratio is kept.
+    lam, r : float
+        λ, r > 0 of the kernel step.
+    step : float
+        c, for two classes.
+    paper : bool
+        The paper's iteration as it is printed, whether the ratio falls or not; for c > 1 column by
+        column, then the simplex.
+    tol : float
+        Stop when f moves by less than this relative to its norm, or the ratio stops falling.
+    max_iter : int
+        Most iterations from each start.
+    n_jobs : int, optional
+        Threads of the prox.
+
+    Returns
+    -------
+    MethodResult
+        `solution` is the best f; `energy_path` its ratios, falling unless `paper`.
+    """
+    graph = problem.graph
+    assert graph is not None
+    offset = 0.0 if problem.n_columns == 1 else 1 / problem.n_columns
+    through_kernel = loss.clamped_step(problem, lam=lam, r=r, offset=offset)
+    if problem.n_columns > 1 and not paper:
+        smoothed = [
+            many_classes(problem, loss, start, TVStrengths(lam, SMOOTHING * r, r), n_jobs=n_jobs)
+            for start in starts
+        ]
+        ends = [
+            _partition(problem, graph, through_kernel, start, n_jobs)
+            for start in (*starts, *(candidate.solution for candidate in smoothed))
+        ]
+    else:
+        ends = [
+            _iterate(problem, graph, through_kernel, start, step, paper, tol, max_iter)
+            for start in starts
+        ]
+    return lowest(problem, ends, lam / r)
+
+
+def _partition(
+    problem: Problem,
+    graph: Graph,
+    through_kernel: KernelStep,
+    start: FloatArray,
+    n_jobs: int | None,
+) -> Candidate:
+    best, energies, ended = refine(
+        problem, graph, start, lambda E: through_kernel(E)[1], n_jobs=n_jobs
+    )
+    return Candidate(
+        best,
+        energies[-1],
+        change=0.0 if ended else 1.0,
+        n_iter=len(energies),
+        status=Status.CONVERGED if ended else Status.MAX_ITER,
+        energies=energies,
+    )
+
+
+def _iterate(
+    problem: Problem,
+    graph: Graph,
+    through_kernel: KernelStep,
+    start: FloatArray,
+    c: float,
+    paper: bool,
+    tol: float,
+    max_iter: int,
+) -> Candidate:
+    """The paper's steps; unless `paper`, with the labels fixed also inside the prox.
+
+    The energies are then those of the best iterate so far, which is the one that is returned.
+    """
+    rows, many = problem.rows, problem.n_columns > 1
+    f = _clamped(problem, start - np.median(start, axis=0))
+    progress, dual = Progress(tol), None
+    progress.add(f, ratio_energy(graph, f), np.inf)
+    fixed = None if paper else rows
+    for _ in range(max_iter):
+        _, e, b = through_kernel(f + c * np.sign(f))
+        e = e + b
+        if fixed is not None:
+            e[rows] = problem.targets
+        result = graph_tv_prox(
+            graph, e, c / _ratios(graph, f), fixed=fixed, dual=dual, tol=PROX_TOL
+        )
+        dual = result.dual
+        before, f = f, _clamped(problem, result.solution - np.median(result.solution, axis=0))
+        energy = partition_energy(problem, graph, f) if many else ratio_energy(graph, f)
+        change = float(np.linalg.norm(f - before) / np.linalg.norm(f))
+        if progress.add(simplex_projection(f) if many else f, energy, change):
+            break
+    end = progress.candidate()
+    if paper:
+        return end
+    return replace(end, energies=np.minimum.accumulate(end.energies).tolist())
+
+
+def _ratios(graph: Graph, f: FloatArray) -> FloatArray:
+    """Ratio of every column, never zero: its inverse is the strength of the prox."""
+    spread = np.abs(f - np.median(f, axis=0)).sum(axis=0)
+    variation = np.asarray(graph.total_variation(f))
+    tiny = np.finfo(float).tiny
+    return np.maximum(variation, tiny) / np.maximum(spread, tiny)
+
+
+def _clamped(problem: Problem, t: FloatArray) -> FloatArray:
+    """Labels put back, rows on the simplex for c > 1, columns with norm √N."""
+    s = t.copy()
+    s[problem.rows] = problem.targets
+    if problem.n_columns > 1:
+        s = simplex_projection(s)
+    norm = np.linalg.norm(s, axis=0)
+    return s * (np.sqrt(len(s)) / np.where(norm > 0, norm, 1.0))

@@ -1,0 +1,136 @@
+"""The balanced ratio Σ_k TV(f_k) / B(f_k): Cheeger's cut for one function or for many.
+
+B(f) = Σ_i |f_i - m|_λ with |x|_λ = λx above zero and -x below, m the λ/(λ + 1) quantile of f.
+One function: λ = 1, the paper's Σ|f - median|. c > 1 functions: λ = c - 1, so that a class of
+N/c rows is balanced (Bresson, Laurent, Uminsky and von Brecht, NIPS 2013).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tvsvm.graph import Graph
+from tvsvm.methods.problem import Problem
+from tvsvm.results import FloatArray
+from tvsvm.solvers import graph_tv_prox
+
+KernelMap = Callable[[FloatArray], FloatArray]
+
+STEP = 0.3  # largest move of a row before the prox; ten times as much jumps about
+KERNEL_SHARE = 0.5  # how much of a step passes through the kernel: measured best for many classes
+PROX_TOL = 1e-2
+ROUND_EVERY = 3  # steps between two looks at the partition
+
+
+def balance(F: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """B of every column, and a subgradient with zero sum."""
+    n, c = F.shape
+    lam = max(c - 1, 1)
+    m = np.quantile(F, lam / (lam + 1), axis=0, method="inverted_cdf")
+    above, below = F - m > 0, F - m < 0
+    B = lam * np.where(above, F - m, 0.0).sum(axis=0) + np.where(below, m - F, 0.0).sum(axis=0)
+    # At the quantile any value in [-1, λ] is a subgradient: take the one that makes the sum zero.
+    level = n - above.sum(axis=0) - below.sum(axis=0)
+    middle = (below.sum(axis=0) - lam * above.sum(axis=0)) / np.maximum(level, 1)
+    return B, np.where(above, lam, np.where(below, -1.0, middle))
+
+
+def ratio_energy(graph: Graph, F: FloatArray) -> float:
+    """Σ_k TV(f_k) / B(f_k); infinite where a function is constant."""
+    B, _ = balance(F)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.asarray(graph.total_variation(F)) / B
+    return float(np.where(B > 0, ratios, np.inf).sum())
+
+
+def one_hot(F: FloatArray) -> FloatArray:
+    """The partition of the rows by their largest column."""
+    return (F.argmax(axis=1)[:, None] == np.arange(F.shape[1])).astype(np.float64)
+
+
+def rounded(problem: Problem, F: FloatArray) -> FloatArray:
+    """The partition of F with the labelled rows in their classes."""
+    partition = one_hot(F)
+    partition[problem.rows] = problem.targets
+    return partition
+
+
+def partition_energy(problem: Problem, graph: Graph, F: FloatArray) -> float:
+    """Ratio of the rounded partition: what tells a good end from a bad one.
+
+    The relaxed functions can have a lower ratio while one of them shrinks to its label.
+    """
+    return ratio_energy(graph, rounded(problem, F))
+
+
+def shares_of(partition: FloatArray) -> FloatArray:
+    """Share of the rows in each class of a partition."""
+    return np.asarray(partition.mean(axis=0) / partition.mean(axis=0).sum())
+
+
+class RatioStep:
+    """One step down the ratio for c > 1 functions on the simplex, warm-started from the last.
+
+    F moves along the balance's subgradient, half of the way through a kernel step, and is then
+    smoothed by the graph-TV prox on the simplex with the labelled rows fixed.
+    """
+
+    def __init__(
+        self, problem: Problem, graph: Graph, through_kernel: KernelMap, n_jobs: int | None
+    ) -> None:
+        self.problem, self.graph, self.through_kernel = problem, graph, through_kernel
+        self.n_jobs = n_jobs
+        self.dual: FloatArray | None = None
+
+    def __call__(self, F: FloatArray) -> FloatArray:
+        """The next iterate."""
+        B, V = balance(F)
+        B = np.maximum(B, np.finfo(float).tiny)
+        ratios = np.asarray(self.graph.total_variation(F)) / B
+        s = STEP / max(float((ratios / B).max()), np.finfo(float).tiny)
+        Z = F + (s * ratios / B) * V
+        Z = (1 - KERNEL_SHARE) * Z + KERNEL_SHARE * self.through_kernel(Z)
+        Z[self.problem.rows] = self.problem.targets
+        result = graph_tv_prox(
+            self.graph,
+            Z,
+            s / B,
+            simplex=True,
+            fixed=self.problem.rows,
+            dual=self.dual,
+            tol=PROX_TOL,
+            max_iter=200,
+            n_jobs=self.n_jobs,
+        )
+        self.dual = result.dual
+        return result.solution
+
+
+def refine(
+    problem: Problem,
+    graph: Graph,
+    start: FloatArray,
+    through_kernel: KernelMap,
+    *,
+    max_rounds: int = 10,
+    n_jobs: int | None = None,
+) -> tuple[FloatArray, list[float], bool]:
+    """Lower the ratio of a partition; its best version, the falling energies, and whether it ended.
+
+    After every few steps the partition is rounded and compared with the best so far; the first
+    round without a gain is taken back and ends the search.
+    """
+    step = RatioStep(problem, graph, through_kernel, n_jobs)
+    best = rounded(problem, start)
+    energies = [ratio_energy(graph, best)]
+    for _ in range(max_rounds):
+        F = best
+        for _ in range(ROUND_EVERY):
+            F = step(F)
+        candidate = rounded(problem, F)
+        energy = ratio_energy(graph, candidate)
+        if energy >= energies[-1] * (1 - 1e-4):
+            return best, energies, True
+        best = candidate
+        energies.append(energy)
+    return best, energies, False

@@ -1,0 +1,87 @@
+"""Several starts, one answer: the candidate of lowest energy, extended to new points."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.results import FloatArray, Status
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Where an iteration got from one start: its best iterate, not its last."""
+
+    solution: FloatArray
+    energy: float
+    change: float
+    n_iter: int
+    status: Status
+    energies: Sequence[float]
+
+
+class Progress:
+    """Keeps the best iterate and says when there is nothing more to gain.
+
+    An iteration has converged when its iterates move by at most `tol` relative to their norm, or
+    when the best energy has not fallen by `tol`, relatively, for `PATIENCE` iterations: with
+    multipliers and a balance in it, it may go on circling around its end.
+    """
+
+    PATIENCE = 8
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+        self.energies: list[float] = []
+        self.best: FloatArray = np.empty(0)
+        self._best_energy = self._settled_energy = np.inf
+        self._settled_at = 0
+        self._change = np.inf
+
+    def add(self, solution: FloatArray, energy: float, change: float) -> bool:
+        """Take in an iterate; whether the iteration has converged."""
+        self.energies.append(energy)
+        self._change = change
+        if energy < self._best_energy:
+            self.best, self._best_energy = solution, energy
+        if energy < self._settled_energy * (1 - self.tol):
+            self._settled_energy, self._settled_at = energy, len(self.energies)
+        return self.converged
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last iterate met one of the two criteria."""
+        idle = len(self.energies) - self._settled_at
+        return self._change <= self.tol or idle >= self.PATIENCE
+
+    def candidate(self) -> Candidate:
+        """The best iterate, with how the iteration went."""
+        return Candidate(
+            solution=self.best,
+            energy=self._best_energy,
+            change=self._change,
+            n_iter=len(self.energies),
+            status=Status.CONVERGED if self.converged else Status.MAX_ITER,
+            energies=self.energies,
+        )
+
+
+def lowest(problem: Problem, candidates: Sequence[Candidate], ratio: float) -> MethodResult:
+    """Result of the candidate with the lowest energy.
+
+    For new points the space gets the function nearest to it,
+    argmin_f ratio/2 |f|²_K + ½ |f - solution|².
+    """
+    best = min(candidates, key=lambda candidate: candidate.energy)
+    offset = 0.0 if problem.n_columns == 1 else 1 / problem.n_columns
+    near = problem.space.quadratic(lam=ratio, r=1.0)
+    return MethodResult(
+        solution=best.solution,
+        status=best.status,
+        n_iter=best.n_iter,
+        certificate=best.change,
+        coordinates=near.coordinates(best.solution - offset),
+        intercept=np.full(problem.n_columns, offset),
+        energy_path=np.array(best.energies),
+    )

@@ -1,0 +1,206 @@
+"""TVRLS and TVSVM: total variation on the graph, with the balance that keeps it from vanishing."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tvsvm.graph import Graph
+from tvsvm.losses import KernelStep, Loss
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.methods.ratio import partition_energy, refine, shares_of
+from tvsvm.methods.search import Candidate, Progress, lowest
+from tvsvm.results import FloatArray
+from tvsvm.solvers import graph_tv_prox, simplex_projection
+
+PROX_TOL = 1e-3  # relative gap of the inner prox: what is left is far below an iteration's step
+
+
+@dataclass(frozen=True)
+class TVStrengths:
+    """λ, γ and r of the energy loss(h) + λ/2 |f|²_K + γ TV(g) with f = g, h = g tied by r."""
+
+    lam: float
+    gamma: float
+    r: float
+
+
+def total_variation(
+    problem: Problem,
+    loss: Loss,
+    starts: Sequence[FloatArray],
+    *,
+    strengths: TVStrengths,
+    prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
+    paper: bool = False,
+    tol: float = 2e-3,
+    max_iter: int = 50,
+    n_jobs: int | None = None,
+) -> MethodResult:
+    """Minimise loss(g) + λ/2 |f|²_K + r/2 |f - g|² + γ TV(g) over balanced g.
+
+    Two classes: g has mean zero and norm √N, and the paper's two splittings f = g, h = g with
+    multipliers are iterated: f by the kernel, h by the loss' prox, g by the graph-TV prox, then
+    centred and scaled. More: the loss is inside the f-step, there are no multipliers (with them
+    the rescaling oscillates), and g has its columns on the simplex, rescaled to the norm that a
+    class of its share of the rows has.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is labelled.
+    loss : Loss
+        `Squared` is TVRLS, `Hinge` is TVSVM.
+    starts : sequence of arrays of shape (N, c)
+        First guesses. Each is followed to its end, and the end with the lowest energy is kept.
+    strengths : TVStrengths
+        λ, γ, r > 0.
+    prior : callable
+        Corrects the class shares, (c,), that the partition at the start has, for c > 1. The end
+        without a correction competes too.
+    paper : bool
+        The paper's iteration as it is printed: for c > 1 the guesses are taken as they are and
+        all columns get the same norm.
+    tol : float
+        Stop when g moves by less than this, relative to its norm.
+    max_iter : int
+        Most iterations from each start.
+    n_jobs : int, optional
+        Threads of the prox.
+
+    Returns
+    -------
+    MethodResult
+        `solution` is the best g: for c > 1 projected on the simplex. `certificate` is its last
+        relative change.
+    """
+    graph = problem.graph
+    assert graph is not None
+    if problem.n_columns == 1:
+        ends = [_two_classes(problem, loss, graph, g, strengths, tol, max_iter) for g in starts]
+        return lowest(problem, ends, strengths.lam / strengths.r)
+    ends = [
+        many_classes(
+            problem,
+            loss,
+            start,
+            strengths,
+            prior=prior,
+            paper=paper,
+            tol=tol,
+            max_iter=max_iter,
+            n_jobs=n_jobs,
+        )
+        for start in starts
+    ]
+    return lowest(problem, ends, strengths.lam / strengths.r)
+
+
+def many_classes(
+    problem: Problem,
+    loss: Loss,
+    start: FloatArray,
+    strengths: TVStrengths,
+    *,
+    prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
+    paper: bool = False,
+    tol: float = 2e-3,
+    max_iter: int = 50,
+    n_jobs: int | None = None,
+) -> Candidate:
+    """The end of the iteration for c > 1 from one start, see `total_variation`."""
+    graph = problem.graph
+    assert graph is not None
+    step = loss.kernel_step(problem, lam=strengths.lam, r=strengths.r, offset=1 / problem.n_columns)
+    if paper:
+        partition, sizes = start, [np.full(problem.n_columns, 1 / problem.n_columns)]
+    else:
+        partition, _, _ = refine(problem, graph, start, lambda E: step(E)[1], n_jobs=n_jobs)
+        found = shares_of(partition)
+        corrected = prior(found)
+        sizes = [found] if np.allclose(found, corrected) else [found, corrected]
+    ends = [
+        _iterate(problem, step, graph, partition, strengths, shares, tol, max_iter, n_jobs)
+        for shares in sizes
+    ]
+    return min(ends, key=lambda end: end.energy)
+
+
+def _two_classes(
+    problem: Problem,
+    loss: Loss,
+    graph: Graph,
+    start: FloatArray,
+    strengths: TVStrengths,
+    tol: float,
+    max_iter: int,
+) -> Candidate:
+    """The paper's augmented Lagrangian with two splittings, r₁ = r₂ = r."""
+    lam, gamma, r = strengths.lam, strengths.gamma, strengths.r
+    space, rows = problem.space, problem.rows
+    smooth = space.quadratic(lam=lam, r=r)
+    g = _centred(start)
+    l1, l2 = np.zeros_like(g), np.zeros_like(g)
+    progress, dual = Progress(tol), None
+    for _ in range(max_iter):
+        f = smooth.solve(r * g - l1)
+        h = g - l2 / r
+        h[rows], intercept = loss.prox(h[rows], problem, r)
+        result = graph_tv_prox(
+            graph, 0.5 * (f + h + (l1 + l2) / r), gamma / (2 * r), dual=dual, tol=PROX_TOL
+        )
+        dual = result.dual
+        before, g = g, _centred(result.solution)
+        l1 += r * (f - g)
+        l2 += r * (h - g)
+        near = smooth.coordinates(r * g)
+        energy = (
+            loss.value(g[rows], intercept, problem)
+            + lam / 2 * float(np.vdot(near, near))
+            + r / 2 * float(np.sum((space.values(near) - g) ** 2))
+            + gamma * float(np.sum(graph.total_variation(g)))
+        )
+        if progress.add(g, energy, float(np.linalg.norm(g - before) / np.sqrt(len(g)))):
+            break
+    return progress.candidate()
+
+
+def _iterate(
+    problem: Problem,
+    step: KernelStep,
+    graph: Graph,
+    start: FloatArray,
+    strengths: TVStrengths,
+    shares: FloatArray,
+    tol: float,
+    max_iter: int,
+    n_jobs: int | None,
+) -> Candidate:
+    """The paper's iteration for many classes, columns rescaled to their share of the rows."""
+    r = strengths.r
+    g = start
+    progress, dual = Progress(tol), None
+    for _ in range(max_iter):
+        _, f, _ = step(g)
+        result = graph_tv_prox(
+            graph, f, strengths.gamma / r, dual=dual, tol=PROX_TOL, n_jobs=n_jobs
+        )
+        dual = result.dual
+        before, g = g, _rescaled(simplex_projection(result.solution), shares)
+        change = float(np.linalg.norm(g - before) / np.linalg.norm(g))
+        if progress.add(simplex_projection(g), partition_energy(problem, graph, g), change):
+            break
+    return progress.candidate()
+
+
+def _centred(g: FloatArray) -> FloatArray:
+    """Mean zero and norm √N; what is constant stays so."""
+    g = g - g.mean(axis=0)
+    norm = np.linalg.norm(g, axis=0)
+    return g * (np.sqrt(len(g)) / np.where(norm > 0, norm, 1.0))
+
+
+def _rescaled(g: FloatArray, shares: FloatArray) -> FloatArray:
+    """Every column with the norm of an indicator of its share of the rows."""
+    norm = np.linalg.norm(g, axis=0)
+    return g * (np.sqrt(shares * len(g)) / np.where(norm > 0, norm, 1.0))

@@ -1,0 +1,158 @@
+"""scikit-learn's contract: its own checks, cloning, pickling, pipelines, searches, routing."""
+
+import inspect
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+import tvsvm
+from tvsvm import Graph, LapRLS
+from tvsvm.estimators import __all__ as names
+
+CLASSIFIERS = [getattr(tvsvm, name) for name in names]
+each_classifier = pytest.mark.parametrize("Classifier", CLASSIFIERS)
+
+ZERO_IS_UNKNOWN = (
+    "a label of weight 0 is unknown as if it were -1: its row stays in the data, where it counts "
+    "for the graph and for the width of the kernel"
+)
+EXPECTED_FAILURES = {
+    "check_classifiers_classes": "labels are -1 and 1, and -1 means unknown",
+    "check_sample_weight_equivalence_on_dense_data": ZERO_IS_UNKNOWN,
+    "check_sample_weight_equivalence_on_sparse_data": ZERO_IS_UNKNOWN,
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def single_thread():
+    with threadpool_limits(1):  # threads are no help for these few rows
+        yield
+
+
+@pytest.fixture
+def blobs():
+    return make_blobs(60, centers=[[-3, 0], [3, 0], [0, 4]], random_state=0)
+
+
+@parametrize_with_checks(
+    [Classifier() for Classifier in CLASSIFIERS],
+    expected_failed_checks=lambda classifier: EXPECTED_FAILURES,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@each_classifier
+def test_clone_and_pickle(Classifier, blobs):
+    X, y = blobs
+    model = Classifier(random_state=0).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+    assert copy.get_params() == model.get_params()
+    assert clone(model).fit(X, y).score(X, y) == model.score(X, y)
+
+
+def test_clone_with_a_graph(blobs):
+    X, y = blobs
+    model = LapRLS(graph=tvsvm.knn_graph(X, n_neighbors=5))
+    assert clone(model).fit(X, y).graph_.n_edges == model.graph.n_edges
+
+
+@each_classifier
+def test_pipeline_and_grid_search(Classifier, blobs):
+    X, y = blobs
+    pipeline = make_pipeline(StandardScaler(), Classifier(random_state=0))
+    name = Classifier.__name__.lower()
+    search = GridSearchCV(pipeline, {f"{name}__lam": [0.01, 0.1]}, cv=2, error_score="raise")
+    assert search.fit(X, y).best_score_ > 0.9
+
+
+def test_neighbors_transformer_as_first_step(blobs):
+    X, y = blobs
+    y = np.where(np.arange(60) % 5 == 0, y, -1)
+    transformer = KNeighborsTransformer(n_neighbors=5, mode="distance")
+    pipeline = make_pipeline(transformer, LapRLS(graph=Graph.from_distances))
+    assert pipeline.fit(X, y).score(X, blobs[1]) > 0.9
+
+
+def test_precomputed_kernel_is_split_in_both_directions(blobs):
+    X, y = blobs
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 10)
+    assert cross_val_score(LapRLS(kernel="precomputed"), K, y, cv=3).min() >= 0.9
+
+
+@each_classifier
+def test_sample_weight_is_routed(Classifier, blobs):
+    X, y = blobs
+    weights = np.where(y == 2, 0.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        step = Classifier(random_state=0).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        model = make_pipeline(scaler, step).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.classes_, [0, 1])
+
+
+@each_classifier
+def test_feature_names(Classifier, blobs):
+    X, y = blobs
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = Classifier().fit(frame, y)
+    np.testing.assert_array_equal(model.feature_names_in_, ["a", "b"])
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a"]])
+
+
+@each_classifier
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+def test_sparse_is_dense(Classifier, container, blobs):
+    X, y = blobs
+    dense, thin = (Classifier(random_state=0).fit(data, y) for data in (X, container(X)))
+    F = dense.decision_function(X)
+    np.testing.assert_allclose(thin.decision_function(container(X)), F, atol=1e-6)
+
+
+@each_classifier
+def test_every_parameter_is_validated(Classifier, blobs):
+    for name in set(Classifier().get_params()) - {"unlabeled"}:
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {Classifier.__name__}"):
+            Classifier(**{name: object()}).fit(*blobs)
+    with pytest.raises(ValueError, match=r"`kernel_params` may hold gamma.* Got 'width'"):
+        Classifier(kernel_params={"width": 1}).fit(*blobs)
+
+
+@each_classifier
+def test_documentation_is_complete(Classifier, blobs):
+    document = inspect.getdoc(Classifier)
+    parameters, attributes = document.split("Parameters\n----------")[1].split("\n\nAttributes\n")
+    assert re.findall(r"^(\w+) : ", parameters, re.M) == list(
+        inspect.signature(Classifier).parameters
+    )
+    frame = pd.DataFrame(blobs[0], columns=["a", "b"])
+    fitted = {name for name in vars(Classifier().fit(frame, blobs[1])) if name.endswith("_")}
+    assert set(re.findall(r"^(\w+) : ", attributes, re.M)) == fitted
+    assert "min_" in document
+
+
+def test_import_is_quick_and_complete():
+    assert set(names) <= set(tvsvm.__all__) <= set(dir(tvsvm))
+    assert re.match(r"\d+\.\d+", tvsvm.__version__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = tvsvm.nonsense
+    loaded = "import sys, tvsvm; print({'numpy', 'numba', 'sklearn'} & set(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "set()"
