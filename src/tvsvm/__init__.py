@@ -4,16 +4,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tvsvm.estimators import RLS, SVM, LapRLS, LapSVM
+    from tvsvm.estimators import (
+        RLS,
+        SVM,
+        TVRLS,
+        TVSVM,
+        CheegerRLS,
+        CheegerSVM,
+        LapRLS,
+        LapSVM,
+    )
     from tvsvm.graph import Graph, knn_graph
+    from tvsvm.solvers import graph_tv_prox
 
 # Where each public name lives. It is imported when first used, so that `import tvsvm` is quick.
+_CLASSIFIERS = ("RLS", "SVM", "LapRLS", "LapSVM", "TVRLS", "TVSVM", "CheegerRLS", "CheegerSVM")
 _HOME = {
-    **dict.fromkeys(("RLS", "SVM", "LapRLS", "LapSVM"), "tvsvm.estimators"),
+    **dict.fromkeys(_CLASSIFIERS, "tvsvm.estimators"),
     **dict.fromkeys(("Graph", "knn_graph"), "tvsvm.graph"),
+    "graph_tv_prox": "tvsvm.solvers",
 }
 
-__all__ = ["RLS", "SVM", "Graph", "LapRLS", "LapSVM", "knn_graph"]
+__all__ = [
+    "RLS",
+    "SVM",
+    "TVRLS",
+    "TVSVM",
+    "CheegerRLS",
+    "CheegerSVM",
+    "Graph",
+    "LapRLS",
+    "LapSVM",
+    "graph_tv_prox",
+    "knn_graph",
+]
 
 
 def __getattr__(name: str) -> Any:

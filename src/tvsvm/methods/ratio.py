@@ -20,6 +20,7 @@ STEP = 0.3  # largest move of a row before the prox; ten times as much jumps abo
 KERNEL_SHARE = 0.5  # how much of a step passes through the kernel: measured best for many classes
 PROX_TOL = 1e-2
 ROUND_EVERY = 3  # steps between two looks at the partition
+LEAST_GAIN, MOST_FAILURES = 1e-4, 3  # when to give up
 
 
 def balance(F: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -82,12 +83,12 @@ class RatioStep:
         self.n_jobs = n_jobs
         self.dual: FloatArray | None = None
 
-    def __call__(self, F: FloatArray) -> FloatArray:
-        """The next iterate."""
+    def __call__(self, F: FloatArray, length: float = STEP) -> FloatArray:
+        """The next iterate, at most `length` away before the prox."""
         B, V = balance(F)
         B = np.maximum(B, np.finfo(float).tiny)
         ratios = np.asarray(self.graph.total_variation(F)) / B
-        s = STEP / max(float((ratios / B).max()), np.finfo(float).tiny)
+        s = length / max(float((ratios / B).max()), np.finfo(float).tiny)
         Z = F + (s * ratios / B) * V
         Z = (1 - KERNEL_SHARE) * Z + KERNEL_SHARE * self.through_kernel(Z)
         Z[self.problem.rows] = self.problem.targets
@@ -112,25 +113,29 @@ def refine(
     start: FloatArray,
     through_kernel: KernelMap,
     *,
-    max_rounds: int = 10,
+    max_rounds: int = 20,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, list[float], bool]:
     """Lower the ratio of a partition; its best version, the falling energies, and whether it ended.
 
-    After every few steps the partition is rounded and compared with the best so far; the first
-    round without a gain is taken back and ends the search.
+    After every few steps the partition is rounded and compared with the best so far. A round
+    without a gain is taken back and tried again with half the step, a few times.
     """
     step = RatioStep(problem, graph, through_kernel, n_jobs)
     best = rounded(problem, start)
     energies = [ratio_energy(graph, best)]
+    length, failures = STEP, 0
     for _ in range(max_rounds):
         F = best
         for _ in range(ROUND_EVERY):
-            F = step(F)
+            F = step(F, length)
         candidate = rounded(problem, F)
         energy = ratio_energy(graph, candidate)
-        if energy >= energies[-1] * (1 - 1e-4):
-            return best, energies, True
-        best = candidate
-        energies.append(energy)
+        if energy < energies[-1] * (1 - LEAST_GAIN):
+            best, failures = candidate, 0
+            energies.append(energy)
+        else:
+            length, failures = length / 2, failures + 1
+            if failures == MOST_FAILURES:
+                return best, energies, True
     return best, energies, False
