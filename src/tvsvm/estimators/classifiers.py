@@ -5,7 +5,7 @@ from tvsvm.estimators.base import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, KernelCl
 from tvsvm.estimators.graph import GraphClassifier
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.losses import Hinge, Squared
-from tvsvm.methods.laplacian import at_mean_of_labels, laplacian
+from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.supervised import supervised
 
@@ -56,7 +56,7 @@ class LaplacianMethod(GraphClassifier):
     max_iter: int = parameter(2000, [AT_LEAST_ONE], "int\nMost iterations.")
 
     def _solve(self, problem: Problem) -> MethodResult:
-        result = laplacian(
+        return laplacian(
             problem,
             self._loss,
             lam=self.lam,
@@ -64,7 +64,6 @@ class LaplacianMethod(GraphClassifier):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        return at_mean_of_labels(problem, result)
 
 
 @with_parameters

@@ -1,7 +1,5 @@
 """LapRLS and LapSVM: smoothness on the graph, and the simplex for more than two classes."""
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.linalg import norm
 
@@ -70,22 +68,6 @@ def laplacian(
     if problem.n_columns == 1:
         return solve_columns(problem, loss, lam=lam, gamma=gamma)
     return _on_simplex(problem, loss, lam=lam, gamma=gamma, r=r, tol=tol, max_iter=max_iter)
-
-
-def at_mean_of_labels(problem: Problem, result: MethodResult) -> MethodResult:
-    """Shift every function so that its mean over the rows is the mean of the labels.
-
-    With few labels a Laplacian leaves f nearly constant between them, at a height that says only
-    which labelled row has the heavier edges, so that sign or largest column would be one class for
-    all rows. Centring is the remedy (as in Poisson learning): two USPS digits, one label each,
-    50 % error without and 21 % with it. With many labels the shift vanishes by itself.
-    """
-    assert problem.graph is not None
-    components = problem.graph.component_labels
-    reached = np.isin(components, components[problem.rows])
-    goal = np.average(problem.targets, axis=0, weights=problem.weights)
-    shift = goal - result.solution[reached].mean(axis=0)
-    return replace(result, solution=result.solution + shift, intercept=result.intercept + shift)
 
 
 def _on_simplex(
