@@ -271,6 +271,16 @@ def test_constant_columns_and_zero_strength_are_returned_as_they_are(method):
     assert result.gap == pytest.approx(0.0, abs=1e-20)
 
 
+@pytest.mark.parametrize("simplex", [False, True])
+def test_constant_columns_from_any_dual(simplex):
+    graph = grid(5)
+    dual = np.random.default_rng(0).standard_normal((graph.n_edges, 2))
+    Z = np.full((25, 2), 0.5)
+    result = graph_tv_prox(graph, Z, 1.0, dual=dual, simplex=simplex)
+    assert result.converged
+    np.testing.assert_allclose(result.solution, Z, atol=1e-6)
+
+
 def test_huge_strength_gives_the_mean():
     graph = grid(5)
     Z = np.arange(25.0)

@@ -113,7 +113,10 @@ def _prior(given: ArrayLike | str | None, n_classes: int) -> Callable[[FloatArra
         return lambda shares: shares
     if isinstance(given, str):
         given = np.full(n_classes, 1 / n_classes)
-    bounds = np.broadcast_to(np.asarray(given, dtype=np.float64), (2, n_classes))
+    try:
+        bounds = np.broadcast_to(np.asarray(given, dtype=np.float64), (2, n_classes))
+    except ValueError:  # another shape, or no numbers
+        bounds = np.full((2, n_classes), np.nan)
     low, high = bounds
     if not (np.isfinite(bounds).all() and (low > 0).all() and (low <= high).all()):
         raise ValueError(

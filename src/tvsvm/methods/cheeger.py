@@ -8,13 +8,14 @@ import numpy as np
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import partition_energy, ratio_energy, refine
+from tvsvm.methods.ratio import best_level, partition_energy, ratio_energy, refine
 from tvsvm.methods.search import Candidate, Progress, lowest
 from tvsvm.methods.total_variation import TVStrengths, many_classes
 from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3
+NO_CUT = 1e-6  # ratio that counts as zero, on a graph of mean degree 1
 SMOOTHING = 5.0  # γ/r of the total-variation iteration that offers a second start for many classes
 
 
@@ -143,15 +144,18 @@ def _iterate(
     end = progress.candidate()
     if paper:
         return end
-    return replace(end, energies=np.minimum.accumulate(end.energies).tolist())
+    return replace(
+        end,
+        solution=end.solution - best_level(problem, graph, end.solution),
+        energies=np.minimum.accumulate(end.energies).tolist(),
+    )
 
 
 def _ratios(graph: Graph, f: FloatArray) -> FloatArray:
     """Ratio of every column, never zero: its inverse is the strength of the prox."""
     spread = np.abs(f - np.median(f, axis=0)).sum(axis=0)
     variation = np.asarray(graph.total_variation(f))
-    tiny = np.finfo(float).tiny
-    return np.maximum(variation, tiny) / np.maximum(spread, tiny)
+    return np.maximum(variation / np.where(spread > 0, spread, 1.0), NO_CUT)
 
 
 def _clamped(problem: Problem, t: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ from tvsvm.results import FloatArray
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3  # relative gap of the inner prox: what is left is far below an iteration's step
+FLAT = 1e-9  # spread, against values around 1, below which a function is a constant
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,9 @@ def _two_classes(
             graph, 0.5 * (f + h + (l1 + l2) / r), gamma / (2 * r), dual=dual, tol=PROX_TOL
         )
         dual = result.dual
-        before, g = g, _centred(result.solution)
+        # A prox that leaves only a constant has nothing to scale: the iteration ends where it is.
+        flat = np.ptp(result.solution) <= FLAT
+        before, g = g, g if flat else _centred(result.solution)
         l1 += r * (f - g)
         l2 += r * (h - g)
         near = smooth.coordinates(r * g)

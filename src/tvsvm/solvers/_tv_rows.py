@@ -30,6 +30,12 @@ class RowConstraint:
         self.fixed = fixed
         self.values = z[fixed]
 
+    @property
+    def rounding_floor(self) -> float:
+        """Gap that is rounding for rows on the simplex, whose scale is 1 whatever z is."""
+        eps = float(np.finfo(self.values.dtype).eps)
+        return 0.5 * eps * self.fixed.size if self.simplex else 0.0
+
     def project(self, v: FloatArray, out: FloatArray) -> None:
         """Write the projection of `v` into `out`; columns beyond the problem's are padding."""
         c = self.n_columns
@@ -56,7 +62,7 @@ def solve_rows(
     c = z.shape[1]
     width = padded_width(c)
     z, strength, p = (pad(a, width) for a in (z, strength, dual))
-    floor = rounding_floor(z).sum()
+    floor = rounding_floor(z).sum() + rows.rounding_floor
     v, x, y = np.empty_like(z), np.zeros_like(z), np.zeros_like(z)
     team.primal(z, p, v)
     n_iter = 0

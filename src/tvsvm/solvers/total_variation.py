@@ -125,6 +125,8 @@ def graph_tv_prox(
     else:
         p_in = (_checked_dual(dual, graph.n_edges, c) / scale).astype(z.dtype, copy=False)
         clip_dual(weights, s_in, p_in)
+        if not simplex:
+            p_in[:, np.ptp(z_in, axis=0) == 0] = 0.0  # constants are their own solution
 
     jobs = joblib.effective_n_jobs(n_jobs) if p_in.size >= WORTH_THREADS else 1
     with Team(graph.indptr, graph.heads, weights, jobs) as team:

@@ -1,0 +1,155 @@
+"""The balanced ratio: its parts against their definitions, and that nothing ever raises it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from references import random_graph
+from test_losses import make_problem
+
+from tvsvm.graph import Graph
+from tvsvm.losses import Squared
+from tvsvm.methods.problem import Problem
+from tvsvm.methods.ratio import (
+    balance,
+    best_level,
+    one_hot,
+    partition_energy,
+    ratio_energy,
+    refine,
+    rounded,
+    shares_of,
+)
+
+cases = settings(deadline=None, derandomize=True, max_examples=40)
+seeds = st.integers(0, 10_000)
+columns = st.sampled_from([1, 2, 3, 5])
+
+
+def functions(rng, n_rows, n_columns, *, ties):
+    """Random values, or few levels so that many rows lie at the quantile."""
+    shape = (n_rows, n_columns)
+    return rng.integers(0, 3, shape).astype(float) if ties else rng.normal(size=shape)
+
+
+def balance_by_search(f, lam):
+    """B(f) = min_m Σ_i |f_i - m|_λ, tried at every value of f."""
+    return min(np.sum(np.where(f > m, lam * (f - m), m - f)) for m in f)
+
+
+@cases
+@given(seed=seeds, c=columns, ties=st.booleans())
+def test_balance_is_convex_with_a_subgradient_of_zero_sum(seed, c, ties):
+    rng = np.random.default_rng(seed)
+    F, G = (functions(rng, int(rng.integers(1, 15)), c, ties=ties) for _ in range(2))
+    G = np.resize(G, F.shape)
+    B, V = balance(F)
+    np.testing.assert_allclose(B, [balance_by_search(f, max(c - 1, 1)) for f in F.T], atol=1e-12)
+    np.testing.assert_allclose(V.sum(axis=0), 0.0, atol=1e-10)
+    assert V.min() >= -1 - 1e-12
+    assert V.max() <= max(c - 1, 1) + 1e-12
+    assert (balance(G)[0] >= B + (V * (G - F)).sum(axis=0) - 1e-10).all()
+
+
+@cases
+@given(seed=seeds, n=st.integers(1, 20))
+def test_balance_of_one_function_is_its_distance_from_the_median(seed, n):
+    f = np.random.default_rng(seed).normal(size=(n, 1))
+    assert balance(f)[0][0] == pytest.approx(np.abs(f - np.median(f)).sum(), abs=1e-12)
+
+
+def test_balance_of_an_indicator_is_largest_at_its_share():
+    """λ = c - 1 makes a class of N/c rows the balanced one."""
+    sizes = np.arange(1, 12)
+    indicators = [np.arange(12)[:, None] < [size, 12, 12, 12] for size in sizes]
+    B = [balance(indicator.astype(float))[0][0] for indicator in indicators]
+    assert sizes[np.argmax(B)] == 3
+
+
+@cases
+@given(seed=seeds, c=columns)
+def test_ratio_has_no_scale_and_no_origin(seed, c):
+    rng = np.random.default_rng(seed)
+    graph, F = random_graph(rng, 12), rng.normal(size=(12, c))
+    moved = F * rng.uniform(0.1, 10, c) + rng.normal(size=c)
+    assert ratio_energy(graph, moved) == pytest.approx(ratio_energy(graph, F), rel=1e-9)
+
+
+def test_ratio_of_a_constant_is_infinite():
+    graph = random_graph(np.random.default_rng(0), 6)
+    assert ratio_energy(graph, np.ones((6, 1))) == np.inf
+    assert ratio_energy(graph, np.column_stack([np.arange(6.0), np.ones(6)])) == np.inf
+
+
+def test_ratio_of_a_cut():
+    """Two edges of weight 3 and 1 between two rows and four: TV 4, B = 2."""
+    W = np.zeros((6, 6))
+    W[0, 1], W[0, 2], W[1, 3], W[4, 5] = 7.0, 3.0, 1.0, 7.0
+    cut = (np.arange(6) < 2)[:, None].astype(float)
+    assert ratio_energy(Graph(W + W.T), cut) == pytest.approx(4 / 2)
+
+
+def test_partition_keeps_the_labels():
+    problem = make_problem(np.random.default_rng(0), columns=3)
+    F = np.random.default_rng(1).normal(size=(problem.space.n_points, 3))
+    partition = rounded(problem, F)
+    np.testing.assert_array_equal(partition[problem.rows], problem.targets)
+    others = np.delete(np.arange(len(F)), problem.rows)
+    np.testing.assert_array_equal(partition[others], np.eye(3)[F.argmax(axis=1)][others])
+    np.testing.assert_array_equal(one_hot(F), np.eye(3)[F.argmax(axis=1)])
+    assert partition_energy(problem, problem.graph, F) == ratio_energy(problem.graph, partition)
+    np.testing.assert_allclose(shares_of(partition), partition.sum(axis=0) / len(F))
+
+
+@cases
+@given(seed=seeds, ties=st.booleans())
+def test_best_level_is_the_best_of_all_cuts_that_keep_the_labels(seed, ties):
+    rng = np.random.default_rng(seed)
+    problem = make_problem(rng, columns=1)
+    f = functions(rng, problem.space.n_points, 1, ties=ties) - ties
+    f[problem.rows] = 5 * problem.targets
+
+    def ratio(t):
+        return ratio_energy(problem.graph, 1.0 * (f > t))
+
+    found = best_level(problem, problem.graph, f)
+    assert ((f[problem.rows] > found) == (problem.targets > 0)).all()
+    lowest = min(ratio(t) for t in np.unique(f)[:-1])
+    assert ratio(found) <= min(1.05 * lowest, ratio(0.0), ratio(-1e-9)) + 1e-12
+    assert lowest <= ratio_energy(problem.graph, f) + 1e-12  # the co-area formula
+    assert best_level(
+        replace(problem, targets=-problem.targets), problem.graph, -f
+    ) == pytest.approx(-found, abs=1e-12)
+
+
+@cases
+@given(seed=seeds, c=st.sampled_from([2, 3, 4]))
+def test_refine_never_raises_the_ratio_and_keeps_the_labels(seed, c):
+    rng = np.random.default_rng(seed)
+    problem = make_problem(rng, columns=c, n_points=20)
+    step = Squared(3.0).clamped_step(problem, lam=0.1, r=0.1, offset=1 / c)
+    start = rng.normal(size=(20, c))
+    best, energies, _ = refine(problem, problem.graph, start, lambda E: step(E)[1])
+    assert energies[0] == partition_energy(problem, problem.graph, start)
+    assert energies[-1] == ratio_energy(problem.graph, best)
+    assert (np.diff(energies) < 0).all()
+    np.testing.assert_array_equal(best[problem.rows], problem.targets)
+    np.testing.assert_array_equal(best, one_hot(best))
+
+
+def test_refine_finds_two_cliques():
+    """A row on the wrong side is brought back, and then nothing more is gained."""
+    W = np.kron(np.eye(2), np.ones((8, 8)))
+    W[0, 8] = W[8, 0] = 0.1
+    space = make_problem(np.random.default_rng(0), columns=2, n_points=16).space
+    rows = np.array([3, 12])
+    problem = Problem(space, rows, np.eye(2), np.ones(2), Graph(W).scaled(mean_degree=1.0))
+    truth = np.eye(2)[np.repeat([0, 1], 8)]
+    start = truth.copy()
+    start[[1, 2, 9]] = start[[1, 2, 9], ::-1]
+    best, energies, ended = refine(problem, problem.graph, start, lambda E: E)
+    np.testing.assert_array_equal(best, truth)
+    assert ended
+    assert len(energies) > 1

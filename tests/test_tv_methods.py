@@ -1,0 +1,261 @@
+"""TVRLS and TVSVM: the printed iteration in dense algebra, stopping, class sizes, answers."""
+
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from test_losses import LOSSES, convex_loss, make_problem, solve
+from threadpoolctl import threadpool_limits
+
+from tvsvm import TVRLS, TVSVM
+from tvsvm.methods import total_variation as module
+from tvsvm.methods.search import Progress, lowest
+from tvsvm.methods.total_variation import TVStrengths, total_variation
+from tvsvm.results import Status
+from tvsvm.solvers import graph_tv_prox, simplex_projection
+
+LAM, GAMMA, R = 0.2, 0.05, 0.3
+STRENGTHS = TVStrengths(LAM, GAMMA, R)
+each_loss = pytest.mark.parametrize("loss", LOSSES)
+each_method = pytest.mark.parametrize("Classifier", [TVRLS, TVSVM])
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+def recorded_iterates(monkeypatch, module):
+    """Every iterate of the next runs, with the inner prox solved to rounding."""
+    iterates = []
+
+    class Recorder(Progress):
+        def add(self, solution, energy, change):
+            iterates.append(solution)
+            super().add(solution, energy, change)
+            return False
+
+    monkeypatch.setattr(module, "Progress", Recorder)
+    monkeypatch.setattr(module, "PROX_TOL", 1e-14)
+    return iterates
+
+
+def prox(graph, Z, strength):
+    return graph_tv_prox(graph, Z, strength, tol=1e-14).solution
+
+
+def best_function(problem, loss, E, *, lam, r, offset=0.0):
+    """f + b of min loss(f + b) + λ/2 |w|² + r/2 |f - E|², f = offset + Φw, by a convex solver."""
+    w = cp.Variable((problem.space.rank, problem.n_columns))
+    b = cp.Variable(problem.n_columns)
+    f = offset + problem.space.features @ w
+    price = 0 if loss is None else convex_loss(loss, f[problem.rows], b, problem)
+    hinge = loss is not None and hasattr(loss, "mu")
+    solve(
+        price + lam / 2 * cp.sum_squares(w) + r / 2 * cp.sum_squares(f - E),
+        [] if hinge else [b == 0],
+    )
+    return f.value, b.value if hinge else np.zeros(problem.n_columns)
+
+
+def best_labelled(problem, loss, e, r):
+    """h of min loss(h + b) + r/2 |h - e|² on the labelled rows, by a convex solver."""
+    h, b = cp.Variable(e.shape), cp.Variable(problem.n_columns)
+    fixed = [] if hasattr(loss, "mu") else [b == 0]
+    solve(convex_loss(loss, h, b, problem) + r / 2 * cp.sum_squares(h - e), fixed)
+    return h.value
+
+
+def centred(g):
+    g = g - g.mean(axis=0)
+    return np.sqrt(len(g)) * g / np.linalg.norm(g, axis=0)
+
+
+# ---- the iteration -----------------------------------------------------------------------------
+
+
+@each_loss
+def test_two_classes_iterate_the_printed_formulas(loss, monkeypatch):
+    rng = np.random.default_rng(3)
+    problem = make_problem(rng, columns=1)
+    start = rng.normal(size=(problem.space.n_points, 1))
+    found = recorded_iterates(monkeypatch, module)
+    total_variation(problem, loss, [start], strengths=STRENGTHS, max_iter=3)
+
+    K = problem.space.apply(np.eye(len(start)))
+    g = centred(start)
+    l1, l2 = np.zeros_like(g), np.zeros_like(g)
+    for iterate in found:
+        f = K @ np.linalg.solve(LAM * np.eye(len(g)) + R * K, R * g - l1)
+        h = g - l2 / R
+        h[problem.rows] = best_labelled(problem, loss, h[problem.rows], R)
+        g = centred(prox(problem.graph, (f + h + (l1 + l2) / R) / 2, GAMMA / (2 * R)))
+        l1, l2 = l1 + R * (f - g), l2 + R * (h - g)
+        np.testing.assert_allclose(iterate, g, atol=1e-5)
+    assert len(found) == 3
+
+
+@each_loss
+def test_many_classes_iterate_the_printed_formulas(loss, monkeypatch):
+    rng = np.random.default_rng(4)
+    problem = make_problem(rng, columns=3)
+    start = simplex_projection(rng.normal(size=(problem.space.n_points, 3)))
+    found = recorded_iterates(monkeypatch, module)
+    total_variation(problem, loss, [start], strengths=STRENGTHS, paper=True, max_iter=3)
+
+    g = start
+    for iterate in found:
+        f, _ = best_function(problem, loss, g, lam=LAM, r=R, offset=1 / 3)
+        g = simplex_projection(prox(problem.graph, f, GAMMA / R))
+        g = np.sqrt(len(g) / 3) * g / np.linalg.norm(g, axis=0)
+        np.testing.assert_allclose(iterate, simplex_projection(g), atol=1e-5)
+    assert len(found) == 3
+
+
+@each_loss
+def test_energy_of_two_classes_is_the_definition(loss):
+    """The last energy is that of the only iterate: loss + kernel norm + tie + total variation."""
+    rng = np.random.default_rng(5)
+    problem = make_problem(rng, columns=1)
+    start = rng.normal(size=(problem.space.n_points, 1))
+    result = total_variation(problem, loss, [start], strengths=STRENGTHS, max_iter=1)
+    g = result.solution
+    w = cp.Variable((problem.space.rank, 1))
+    tied = solve(
+        LAM / 2 * cp.sum_squares(w) + R / 2 * cp.sum_squares(problem.space.features @ w - g)
+    )
+    variation = GAMMA * problem.graph.total_variation(g).sum()
+    h = centred(start)[problem.rows]
+    _, intercept = loss.prox(h, problem, R)
+    price = loss.value(g[problem.rows], intercept, problem)
+    assert result.energy_path[0] == pytest.approx(price + tied + variation, rel=1e-6)
+
+
+@each_loss
+def test_prox_that_flattens_everything_leaves_the_start(loss):
+    rng = np.random.default_rng(6)
+    problem = make_problem(rng, columns=1)
+    start = rng.normal(size=(problem.space.n_points, 1))
+    result = total_variation(problem, loss, [start], strengths=replace(STRENGTHS, gamma=1e6))
+    assert np.linalg.norm(result.solution) == pytest.approx(np.sqrt(len(start)))
+
+
+@each_loss
+@pytest.mark.parametrize("columns", [1, 3])
+def test_of_several_starts_the_lowest_energy_is_kept(loss, columns):
+    rng = np.random.default_rng(7)
+    problem = make_problem(rng, columns=columns)
+    starts = [rng.normal(size=(problem.space.n_points, columns)) for _ in range(3)]
+    single = [total_variation(problem, loss, [s], strengths=STRENGTHS) for s in starts]
+    together = total_variation(problem, loss, starts, strengths=STRENGTHS)
+    best = min(single, key=lambda result: result.energy_path.min())
+    np.testing.assert_array_equal(together.solution, best.solution)
+    if columns == 1:
+        assert np.abs(together.solution.mean()) < 1e-12
+        assert np.linalg.norm(together.solution) == pytest.approx(np.sqrt(len(starts[0])))
+    else:
+        np.testing.assert_allclose(together.solution.sum(axis=1), 1.0)
+        assert together.solution.min() >= 0
+
+
+# ---- progress ----------------------------------------------------------------------------------
+
+
+def test_progress_stops_when_nothing_moves():
+    progress = Progress(tol=0.1)
+    assert not progress.add(np.zeros(1), 3.0, 1.0)
+    assert progress.add(np.ones(1), 2.0, 0.1)
+    end = progress.candidate()
+    assert (end.n_iter, end.status, end.energy, end.change) == (2, Status.CONVERGED, 2.0, 0.1)
+
+
+def test_progress_stops_when_the_energy_stays_and_returns_the_best():
+    progress = Progress(tol=0.01)
+    energies = [5.0, 3.0, *[4.0] * Progress.PATIENCE]
+    stops = [progress.add(np.array([e]), e, 1.0) for e in energies]
+    assert stops == [False] * (len(energies) - 1) + [True]
+    end = progress.candidate()
+    assert end.solution == end.energy == 3.0
+    assert end.status is Status.CONVERGED
+    assert list(end.energies) == energies
+
+
+def test_progress_takes_small_gains_but_does_not_wait_for_them():
+    progress = Progress(tol=0.1)
+    energies = [1.0 - 1e-4 * k for k in range(Progress.PATIENCE + 1)]
+    stops = [progress.add(np.array([e]), e, 1.0) for e in energies]
+    assert stops.index(True) == Progress.PATIENCE
+    assert progress.candidate().energy == energies[-1]
+
+
+def test_progress_cut_short_has_not_converged():
+    progress = Progress(tol=0.1)
+    progress.add(np.zeros(1), 1.0, 0.5)
+    assert progress.candidate().status is Status.MAX_ITER
+
+
+def test_new_points_get_the_nearest_function_of_the_space():
+    rng = np.random.default_rng(8)
+    problem = make_problem(rng, columns=3)
+    progress = Progress(tol=0.1)
+    progress.add(simplex_projection(rng.normal(size=(problem.space.n_points, 3))), 1.0, 0.0)
+    result = lowest(problem, [progress.candidate()], 0.7)
+    values = problem.space.values(result.coordinates) + result.intercept
+    expected, _ = best_function(problem, None, result.solution, lam=0.7, r=1.0, offset=1 / 3)
+    np.testing.assert_allclose(values, expected, atol=1e-6)
+
+
+# ---- class sizes -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unequal_blobs():
+    centers = [[-4, 0], [4, 0], [0, 6]]
+    X, truth = make_blobs([40, 25, 10], centers=centers, random_state=0)
+    y = np.where(np.isin(np.arange(75), [np.argmax(truth == k) for k in range(3)]), truth, -1)
+    return X, truth, y
+
+
+@each_method
+@pytest.mark.parametrize(
+    "class_prior",
+    [
+        None,
+        "uniform",
+        [0.5, 0.3, 0.2],
+        [0.1, 0.1, 0.8],
+        [2, 1, 1],
+        [[0.2, 0.2, 0.1], [0.6, 0.6, 0.6]],
+    ],
+)
+def test_class_prior_right_or_wrong_leaves_clear_classes_alone(
+    Classifier, class_prior, unequal_blobs
+):
+    X, truth, y = unequal_blobs
+    model = Classifier(class_prior=class_prior, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.transduction_, truth)
+    np.testing.assert_allclose(model.class_prior_, np.bincount(truth) / len(truth))
+
+
+@each_method
+@pytest.mark.parametrize(
+    "class_prior",
+    [
+        [0.5, 0.5],
+        [0.5, -0.1, 0.6],
+        [0.5, 0.5, 0.0],
+        [0.5, np.nan, 0.5],
+        [0.4, np.inf, 0.3],
+        [[0.5, 0.5, 0.5], [0.2, 0.2, 0.2]],
+        [[[0.5, 0.5, 0.5]]],
+        "large",
+        ["a", "b", "c"],
+    ],
+)
+def test_class_prior_that_is_none_is_refused(Classifier, class_prior, unequal_blobs):
+    X, _, y = unequal_blobs
+    with pytest.raises(ValueError, match="class_prior"):
+        Classifier(class_prior=class_prior).fit(X, y)
