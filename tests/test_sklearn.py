@@ -156,3 +156,9 @@ def test_import_is_quick_and_complete():
     loaded = "import sys, tvsvm; print({'numpy', 'numba', 'sklearn'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
+
+
+def test_a_column_of_text_gets_one_clear_sentence():
+    X = pd.DataFrame({"size": [1.0, 2.0], "colour": ["red", "blue"]})
+    with pytest.raises(ValueError, match=r"`X` must hold numbers\. Got the text 'red'; drop"):
+        tvsvm.RLS().fit(X, [0, 1])

@@ -241,9 +241,18 @@ Names of the columns of `X`, if all are strings.""",
         return self._expansion(self._validated(X, reset=False)) + self.intercept_
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
-        )
+        try:
+            return validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+            )
+        except ValueError as error:
+            if "could not convert string to float" not in str(error):
+                raise
+            value = str(error).partition(":")[2].strip()
+            raise ValueError(
+                f"`X` must hold numbers. Got the text {value}; drop such columns or encode them, "
+                "for example by sklearn.preprocessing.OneHotEncoder."
+            ) from error
 
 
 def _reachable(problem: Problem) -> BoolArray:

@@ -112,6 +112,8 @@ def many_classes(
     """The end of the iteration for c > 1 from one start, see `total_variation`."""
     graph = problem.graph
     assert graph is not None
+    # A step of its own for every start: the hinge's remembers its last QP, and an end must not
+    # depend on the starts before it. Preparing it is cheap, only labelled rows are in it.
     step = loss.kernel_step(problem, lam=strengths.lam, r=strengths.r, offset=1 / problem.n_columns)
     if paper:
         partition, sizes = start, [np.full(problem.n_columns, 1 / problem.n_columns)]
