@@ -111,7 +111,7 @@ def columns_and_threads(name, graph, y):
 
 
 def bandwidth(graph):
-    """Bytes a sweep must move over what the machine can move, against the time it takes."""
+    """Bytes a float32 sweep must move over what the machine can move in the time it takes."""
     from tvsvm.solvers._tv_team import Team
 
     big = np.ones(20_000_000)
@@ -119,13 +119,13 @@ def bandwidth(graph):
     copy = min(seconds(lambda: np.add(big, 1.0, out=other), 1)[0] for _ in range(5))
     machine = 3 * big.nbytes / copy  # read, read for ownership, write
     team = Team(graph.indptr, graph.heads, graph.edge_weights, 1)
-    for c in (1, 4, 10):
-        g = np.random.default_rng(0).standard_normal((graph.n_nodes, c))
-        p, strength = np.zeros((graph.n_edges, c)), np.full(c, 0.1)
+    for c in (1, 4, 12):
+        g = np.random.default_rng(0).standard_normal((graph.n_nodes, c), dtype=np.float32)
+        p, strength = np.zeros((graph.n_edges, c), np.float32), np.full(c, np.float32(0.1))
         best = min(
             seconds(lambda g=g, p=p, s=strength: team.sweep(s, g, p), 1)[0] for _ in range(9)
         )
-        touched = graph.n_edges * (4 + 8 + 16 * c) + graph.n_nodes * (8 + 16 * c)
+        touched = graph.n_edges * (4 + 4 + 8 * c) + graph.n_nodes * (8 + 8 * c)
         print(
             f"sweep, {c:2d} columns: {best * 1e3:6.2f} ms, {1e9 * best / graph.n_edges / c:.2f} ns "
             f"an edge and column, {touched / best / machine:.0%} of the measured "

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from tvsvm.graph import Graph
 from tvsvm.results import Status
 from tvsvm.solvers import _tv_flow, _tv_sweeps, graph_tv_prox, total_variation
-from tvsvm.solvers._tv_sweeps import HALF_LANES, LANES
+from tvsvm.solvers._tv_sweeps import HALF_REGISTER, REGISTER
 
 METHODS = ["hybrid", "primal-dual"]
 REACHABLE = {"hybrid": 1e-12, "primal-dual": 1e-5}  # the paper's O(1/n²) is slow at the end
@@ -77,10 +77,26 @@ def test_flow_alone_solves_from_any_feasible_dual(seed):
     g = (Z - graph.difference_adjoint(p))[graph.order]
     x = np.empty_like(g)
     layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert _tv_flow.solve_column(*layout, bound, g, p, x, 10**9)
+    assert _tv_flow.solve_column(*layout, bound, g, p, x, 0.0, 10**9)
     np.testing.assert_allclose(x, G[graph.order], atol=1e-9)
     np.testing.assert_allclose(g, x, atol=1e-9)
     assert np.all(np.abs(p) <= bound)
+
+
+@pytest.mark.parametrize("allowed", [1e-2, 1e-4])
+def test_flow_leaves_no_more_gap_than_allowed(allowed):
+    rng = np.random.default_rng(0)
+    graph = grid(20)
+    z = np.where(np.arange(400) < 150, 1.0, -1.0) + rng.standard_normal(400)
+    bound, p, x = graph.edge_weights * 2.0, np.zeros(graph.n_edges), np.empty(400)
+    g = z[graph.order]
+    layout = _tv_flow.arcs(graph.indptr, graph.heads)
+    assert _tv_flow.solve_column(*layout, bound, g, p, x, allowed, 10**9)
+    gap, _ = _tv_sweeps.gap_and_value(
+        graph.indptr, graph.heads, graph.edge_weights, np.array([2.0]),
+        z[graph.order][:, None], g[:, None], p[:, None], x[:, None], 0, 400,
+    )  # fmt: skip
+    assert 0 < gap[0] <= 400 * allowed
 
 
 def test_flow_out_of_work_leaves_a_feasible_dual():
@@ -90,7 +106,7 @@ def test_flow_out_of_work_leaves_a_feasible_dual():
     bound, p, x = graph.edge_weights * 3.0, np.zeros(graph.n_edges), np.empty(144)
     g = z[graph.order]
     layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert not _tv_flow.solve_column(*layout, bound, g, p, x, 500)
+    assert not _tv_flow.solve_column(*layout, bound, g, p, x, 0.0, 500)
     assert np.all(np.abs(p) <= bound)
     np.testing.assert_allclose(g, (z - graph.difference_adjoint(p))[graph.order], atol=1e-12)
 
@@ -99,7 +115,7 @@ def test_flow_out_of_work_leaves_a_feasible_dual():
 def test_vector_sweep_equals_scalar_sweep(dtype):
     rng = np.random.default_rng(0)
     graph = random_graph(rng, 40, density=0.2)
-    c = 2 * LANES + HALF_LANES
+    c = (2 * REGISTER + HALF_REGISTER) // np.dtype(dtype).itemsize
     Z = rng.standard_normal((40, c)).astype(dtype)
     strength = rng.random(c).astype(dtype)
     weights = graph.edge_weights.astype(dtype)
@@ -113,6 +129,49 @@ def test_vector_sweep_equals_scalar_sweep(dtype):
             _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1, 0, 40)
         np.testing.assert_array_equal(g[:, k], g1[:, 0])
         np.testing.assert_array_equal(p[:, k], p1[:, 0])
+
+
+@pytest.mark.parametrize("p_type", [np.float64, np.float32])
+@pytest.mark.parametrize("c", [1, 3, 4, 7, 12])
+def test_vector_loops_equal_their_formulas(p_type, c):
+    rng = np.random.default_rng(0)
+    graph = random_graph(rng, 30, density=0.2)
+    z, g, x = rng.standard_normal((3, 30, c))
+    p = rng.standard_normal((graph.n_edges, c)).astype(p_type)
+    strength, w = rng.random(c), graph.edge_weights
+    tails = np.repeat(np.arange(30), np.diff(graph.indptr))
+    steps = x[tails] - x[graph.heads]
+    terms = w[:, None] * strength * np.abs(steps)
+    gap, value = _tv_sweeps.gap_and_value(graph.indptr, graph.heads, w, strength, z, g, p, x, 0, 30)
+    np.testing.assert_allclose(value, terms.sum(axis=0) + 0.5 * ((x - z) ** 2).sum(axis=0))
+    np.testing.assert_allclose(
+        gap, (terms - p * steps).sum(axis=0) + 0.5 * ((x - g) ** 2).sum(axis=0)
+    )
+    primal = z.copy()
+    _tv_sweeps.push_dual(graph.indptr[:-1], graph.indptr[1:], graph.heads, p, primal, 0, 30)
+    np.add.at(primal, tails, p)
+    np.subtract.at(primal, graph.heads, p)
+    np.testing.assert_allclose(primal, z, atol=1e-12)
+
+
+@pytest.mark.parametrize("strength", [0.05, 0.5, 5.0])
+def test_dual_in_single_precision_is_feasible_with_a_true_gap(strength):
+    rng = np.random.default_rng(0)
+    graph = random_graph(rng, 200, density=0.05, spread=2.0)
+    Z = np.pi + rng.standard_normal((200, 5))
+    bound = strength * graph.edge_weights[:, None]
+    result = graph_tv_prox(graph, Z, strength, tol=1e-5)
+    assert result.converged
+    assert result.dual.dtype == np.float64
+    assert np.all(np.abs(result.dual) <= bound)
+    # The dual's lower bound of the objective, from the definition and in double precision.
+    lower = 0.5 * np.sum(Z**2) - 0.5 * np.sum((Z - graph.difference_adjoint(result.dual)) ** 2)
+    gap = tv_objective(graph, result.solution, Z, strength) - lower
+    assert gap == pytest.approx(result.gap, rel=1e-6, abs=1e-10)
+    again = graph_tv_prox(graph, Z, strength, tol=1e-5, dual=result.dual.astype(np.float32))
+    assert again.n_iter == 0
+    exact = graph_tv_prox(graph, Z, strength, tol=1e-12, dual=result.dual)
+    assert np.sum((exact.solution - result.solution) ** 2) <= 2 * result.gap + 1e-12
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -288,11 +347,13 @@ def test_huge_strength_gives_the_mean():
         np.testing.assert_allclose(graph_tv_prox(graph, Z, strength).solution, 12.0, atol=1e-9)
 
 
-def test_weights_over_many_decades():
+@pytest.mark.parametrize("tol", [1e-8, 1e-4])
+@pytest.mark.parametrize("unit", [1.0, 1e-30, 1e30])
+def test_weights_over_many_decades(tol, unit):
     rng = np.random.default_rng(3)
     graph = random_graph(rng, 40, density=0.2, spread=8.0)
     Z = rng.standard_normal((40, 3)) * [1e6, 1.0, 1e-3]
-    result = graph_tv_prox(graph, Z, 1.0, tol=1e-8)
+    result = graph_tv_prox(graph.scaled(mean_degree=unit), Z, 1.0 / unit, tol=tol)
     assert result.converged
 
 

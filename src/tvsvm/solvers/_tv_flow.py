@@ -5,6 +5,9 @@ push their excess along edges with room to nodes below. If all of it arrives, th
 constant in the solution. If not, the nodes that can reach no hole any more lie above v in the
 solution, the others below, the edges between are at their bounds, and both sides are solved on
 their own. The flow *is* the dual, so a warm dual is a head start and every stop is feasible.
+
+A piece that is level but for its share of the gap allowed, ½|g - v|², is left as it is: edges
+between pieces are at their bounds, so these shares are all the gap there is.
 """
 
 import numpy as np
@@ -155,14 +158,18 @@ def _level(
     g: FloatArray,
     v: float,
     eps: float,
+    allowed: float,
     nodes: IntArray,
     piece: IntArray,
     height: IntArray,
     queue: IntArray,
     queued: BoolArray,
     limit: int,
-) -> int:
-    """Move as much as the edges carry from nodes above v to nodes below, within one piece."""
+) -> tuple[int, bool]:
+    """Move as much as the edges carry from nodes above v to nodes below, within one piece.
+
+    Returns the work done and whether the piece is level, up to `allowed` a node.
+    """
     arcs_here = 0
     for t in range(nodes.size):
         arcs_here += int(start[nodes[t] + NEXT] - start[nodes[t]])
@@ -170,14 +177,21 @@ def _level(
     while total <= limit:
         total += _measure(start, neighbor, edge, bound, p, g, v, eps, nodes, piece, height, queue)
         waiting = 0
+        uneven = 0.0
+        cut = False
         for t in range(nodes.size):
             i = nodes[t]
-            queued[i] = g[i] > v + eps and height[i] != FAR
+            uneven += 0.5 * (g[i] - v) ** 2
+            above = g[i] > v + eps
+            cut = cut or (above and height[i] == FAR)
+            queued[i] = above and height[i] != FAR
             if queued[i]:
                 queue[waiting] = i
                 waiting += 1
+        if uneven <= allowed * nodes.size:
+            return total, True
         if waiting == 0:
-            break
+            return total, not cut
         # Heights go stale as holes fill up; measuring again after about one pass' work pays.
         head, tail = 0, waiting if waiting < queue.size else 0
         spent = 0
@@ -191,7 +205,7 @@ def _level(
             waiting += added - 1
             spent += work
         total += spent
-    return total
+    return total, False
 
 
 @kernel
@@ -203,12 +217,13 @@ def solve_column(
     g: FloatArray,
     p: FloatArray,
     x: FloatArray,
+    allowed: float,
     work_limit: int,
 ) -> bool:
-    """Write the exact solution to x, updating g and p; return whether it came within the limit.
+    """Write a solution with a gap of at most `allowed` a node to x, updating g and p.
 
-    Stopped by the limit, p is feasible, g belongs to it, and x holds the means of the pieces
-    found so far: a candidate like any other.
+    Returns whether it came within the limit. Stopped by it, p is feasible, g belongs to it, and x
+    holds the means of the pieces found so far: a candidate like any other.
     """
     n = g.size
     nodes = np.arange(n).astype(np.uint32)
@@ -236,14 +251,12 @@ def solve_column(
         eps = 1e-13 * farthest + 1e-15 * abs(v)
         if farthest <= eps:
             continue
-        limit = work_limit - work
-        work += _level(
-            start, neighbor, edge, bound, p, g, v, eps, mine, piece, height, queue, queued, limit
-        )
-        cut = False
-        for t in range(mine.size):
-            cut = cut or (height[mine[t]] == FAR and g[mine[t]] > v + eps)
-        if not cut or work > work_limit:
+        spent, level = _level(
+            start, neighbor, edge, bound, p, g, v, eps, allowed, mine, piece, height, queue,
+            queued, work_limit - work,
+        )  # fmt: skip
+        work += spent
+        if level or work > work_limit:
             continue
         # Upper side (no hole in reach) to the front.
         border = low

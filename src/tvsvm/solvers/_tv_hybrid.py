@@ -10,17 +10,22 @@ import numpy as np
 
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
-from tvsvm.solvers._tv_sweeps import HALF_LANES, polish
+from tvsvm.solvers._tv_polish import polish
+from tvsvm.solvers._tv_sweeps import HALF_REGISTER
 from tvsvm.solvers._tv_team import Team
 
 FIRST_CHECK = 6  # sweeps before the first look at the gap,
 CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look to the next
 # Costs in nanoseconds per edge and column, to choose between sweeps and flow. Counts decide, not
 # clocks: the same input always takes the same path.
-SWEEP_COST, WIDE_SWEEP_COST = 4.0, 2.0  # of one column, of several; with a share of the looks
+SWEEP_COST, WIDE_SWEEP_COST = 4.0, 0.75  # of one column, of several; with a share of the looks
 FLOW_COST, FLOW_COST_OF_PIECES = 30.0, 15.0  # fitted on kNN graphs of 4,495 and 70,000 nodes
 POLISH_WITHIN = 100.0  # times the gap allowed: polishing seldom gains more
 FLOW_LIMIT = 5_000  # arc visits per edge; usual are under 500
+# From this tolerance on the dual of several columns is held, and swept, in float32: half the bytes,
+# twice the lanes. Rounding costs at most 4e-7 of the objective; gaps are computed in float64.
+SINGLE_TOL = 1e-5
+SINGLE_RANGE = 1e18  # largest weight, strength or bound for that
 
 
 class Columns(NamedTuple):
@@ -35,7 +40,7 @@ class Columns(NamedTuple):
 
 
 def pad(array: FloatArray, columns: int) -> FloatArray:
-    """Append zero columns: the vector loop works on whole registers."""
+    """Append zero columns: sweeps work on whole half registers."""
     if array.shape[-1] == columns:
         return np.ascontiguousarray(array)
     wide = np.zeros((*array.shape[:-1], columns), array.dtype)
@@ -43,9 +48,33 @@ def pad(array: FloatArray, columns: int) -> FloatArray:
     return wide
 
 
-def padded_width(columns: int) -> int:
-    """Smallest number of columns that `sweep` takes."""
-    return 1 if columns == 1 else -(-columns // HALF_LANES) * HALF_LANES
+def padded_width(columns: int, dtype: np.dtype) -> int:
+    """Smallest number of columns that `sweep` takes for duals of this type."""
+    lanes = HALF_REGISTER // dtype.itemsize
+    return 1 if columns == 1 else -(-columns // lanes) * lanes
+
+
+def dual_type(strength: FloatArray, weights: FloatArray, tol: float) -> np.dtype:
+    """In which precision to hold the dual; one column alone gains nothing from a shorter one."""
+    if strength.size == 1 or tol < SINGLE_TOL:
+        return strength.dtype
+    heaviest, strongest = float(weights.max(initial=0.0)), float(strength.max())
+    within = max(heaviest, strongest, heaviest * strongest) < SINGLE_RANGE
+    return np.dtype(np.float32) if within else strength.dtype
+
+
+def towards_zero(array: FloatArray, dtype: np.dtype, ulps: int = 1) -> FloatArray:
+    """Convert to a shorter type, so much nearer to zero that rounding cannot lead beyond."""
+    if array.dtype == dtype:
+        return array
+    return (array * (1.0 - ulps * float(np.finfo(dtype).eps))).astype(dtype)
+
+
+def first_dual(team: Team, dual: FloatArray | None, width: int, dtype: np.dtype) -> FloatArray:
+    """The dual to start from: the given one or zero, wide enough and of the type wanted."""
+    if dual is None:
+        return np.zeros((team.layout.heads.size, width), dtype)
+    return pad(towards_zero(dual, dtype), width)
 
 
 def rounding_floor(z: FloatArray) -> FloatArray:
@@ -58,11 +87,11 @@ def solve_free(
     team: Team,
     z: FloatArray,
     strength: FloatArray,
-    dual: FloatArray,
+    dual: FloatArray | None,
     tol: float,
     max_iter: int,
 ) -> Columns:
-    """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column, from a feasible dual.
+    """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column, from a feasible dual or none.
 
     The dual may be overwritten.
     """
@@ -70,10 +99,10 @@ def solve_free(
     columns = np.arange(z.shape[1])
     result: Columns | None = None
     n_iter, run = 0, FIRST_CHECK
-    if dual.any():
-        run = 0  # a warm dual may be good enough as it is
-    else:
+    if dual is None:
         block.note_gap()
+    else:
+        run = 0  # a warm dual may be good enough as it is
     while True:
         run = min(run, max_iter - n_iter)
         block.sweep(run)
@@ -83,9 +112,9 @@ def solve_free(
         if last and result is None:
             return block.result(n_iter)
         # Columns that are done cost as much as the others: drop them once they fill half.
-        if last or 2 * padded_width(int(open_.sum())) <= padded_width(columns.size):
+        if last or 2 * block.width(int(open_.sum())) <= block.width(columns.size):
             leaving = ~open_ | last
-            result = result or _empty_result(z, dual)
+            result = result or _empty_result(team, z)
             block.write(result, columns, leaving)
             columns = columns[~leaving]
             if columns.size == 0:
@@ -94,9 +123,9 @@ def solve_free(
         run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
 
 
-def _empty_result(z: FloatArray, dual: FloatArray) -> Columns:
+def _empty_result(team: Team, z: FloatArray) -> Columns:
     c = z.shape[1]
-    x, p = np.empty_like(z), np.empty_like(dual)
+    x, p = np.empty_like(z), np.empty((team.layout.heads.size, c), z.dtype)
     return Columns(x, p, np.empty(c), np.empty(c), np.empty(c, dtype=bool), 0)
 
 
@@ -108,13 +137,17 @@ class _Block:
         team: Team,
         z: FloatArray,
         strength: FloatArray,
-        dual: FloatArray,
+        dual: FloatArray | None,
         tol: float,
     ) -> None:
         self.n_columns = z.shape[1]
-        width = padded_width(self.n_columns)
         self.team, self.tol = team, tol
-        self.z, self.strength, self.dual = (pad(a, width) for a in (z, strength, dual))
+        dtype = dual_type(strength, team.layout.weights, tol)
+        width = padded_width(self.n_columns, dtype)
+        self.z, self.strength = pad(z, width), pad(strength, width)
+        self.dual = first_dual(team, dual, width, dtype)
+        # Products with rounded weights must stay within the true bounds as well.
+        self.sweep_strength = towards_zero(self.strength, dtype, ulps=2)
         self.g = np.empty_like(self.z)
         team.primal(self.z, self.dual, self.g)
         self.x = np.empty_like(self.z)
@@ -123,10 +156,17 @@ class _Block:
         self.raw_gap: FloatArray = np.zeros(width)
         self.floor = rounding_floor(self.z)
         self.flow_tried = np.zeros(width, dtype=bool)
+        self.in_vain = np.zeros(width, dtype=bool)
         self.looked_at = 0
 
+    def width(self, columns: int) -> int:
+        """How many columns a sweep of so many would take."""
+        return padded_width(columns, self.dual.dtype)
+
     def sweep(self, times: int) -> None:
-        self.team.sweep(self.strength, self.g, self.dual, times)
+        """Improve the dual; g is made anew from it by the look that follows."""
+        g = self.g.astype(self.dual.dtype, copy=False)
+        self.team.sweep(self.sweep_strength, g, self.dual, times)
 
     def look(self, n_iter: int) -> BoolArray:
         """Certify the columns, finish slow ones by flow; return which remain open."""
@@ -136,11 +176,14 @@ class _Block:
         self.note_gap()
         k = np.flatnonzero(self._open())
         per_sweep = np.log(before[k] / self.raw_gap[k]) / sweeps if sweeps else np.full(k.size, 1e9)
-        # Polishing costs as much as many wide sweeps: only where it may end the column's solve.
-        near = self.gap[k] < POLISH_WITHIN * self._target()[k]
+        # Polishing costs as much as many wide sweeps: only where it may end the column's solve, and
+        # not again at once where it gained next to nothing.
+        near = (self.gap[k] < POLISH_WITHIN * self._target()[k]) & ~self.in_vain[k]
         worth = near | self._slow(k, per_sweep, np.ones_like(k)) | (self.gap.size == 1)
         k, per_sweep = k[worth], per_sweep[worth]
         pieces = self._polish(k)
+        self.in_vain[:] = False
+        self.in_vain[k] = self.gap[k] > 0.9 * self.raw_gap[k]
         slow = self._open()[k] & ~self.flow_tried[k] & self._slow(k, per_sweep, pieces)
         self._finish_by_flow(k[slow])
         self.looked_at = n_iter
@@ -158,7 +201,9 @@ class _Block:
         if columns.size:
             candidate = self.g.copy()
             arrays = (*self.team.layout, self.strength, self.g, self.dual)
-            pieces[:] = self.team.map(lambda k: polish(*arrays, k, candidate), columns.tolist())
+            shares = np.array_split(columns, min(columns.size, self.team.size))
+            found = self.team.map(lambda share: polish(*arrays, share, candidate), shares)
+            pieces = np.concatenate(found)
             self._improve(candidate)
         return pieces
 
@@ -189,13 +234,15 @@ class _Block:
             return
         arcs = flow.arcs(*self.team.layout[:2])
         candidate = self.x.copy()
+        # The minimum is not below value - gap, so this is at most half of what will be allowed.
+        allowed = 0.5 * self.tol * np.maximum(self.value - self.gap, 0.0) / len(self.z)
 
         def solve(k: int) -> None:
             bound = (self.team.layout.weights * self.strength[k]).astype(np.float64)
             g, p = (np.array(a[:, k], dtype=np.float64) for a in (self.g, self.dual))
             x = np.empty_like(g)
-            flow.solve_column(*arcs, bound, g, p, x, FLOW_LIMIT * bound.size)
-            self.dual[:, k], candidate[:, k] = p, x
+            flow.solve_column(*arcs, bound, g, p, x, allowed[k], FLOW_LIMIT * bound.size)
+            self.dual[:, k], candidate[:, k] = towards_zero(p, self.dual.dtype), x
 
         self.team.map(solve, columns.tolist())
         self.flow_tried[columns] = True
@@ -211,7 +258,7 @@ class _Block:
             self.team, self.z[:, index], self.strength[index], self.dual[:, index], self.tol
         )
         small.x[:, : index.size] = self.x[:, index]
-        for name in ("gap", "value", "raw_gap", "flow_tried"):
+        for name in ("gap", "value", "raw_gap", "flow_tried", "in_vain"):
             getattr(small, name)[: index.size] = getattr(self, name)[index]
         small.looked_at = self.looked_at
         return small
@@ -219,9 +266,8 @@ class _Block:
     def result(self, n_iter: int) -> Columns:
         """All columns as they are."""
         c = self.n_columns
-        return Columns(
-            self.x[:, :c], self.dual[:, :c], self.gap[:c], self.value[:c], self._open()[:c], n_iter
-        )
+        dual = self.dual[:, :c].astype(self.z.dtype, copy=False)
+        return Columns(self.x[:, :c], dual, self.gap[:c], self.value[:c], self._open()[:c], n_iter)
 
     def write(self, result: Columns, columns: IntArray, which: BoolArray) -> None:
         """Put the marked columns where they belong in the result."""

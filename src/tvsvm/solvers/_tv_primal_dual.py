@@ -4,7 +4,7 @@ import numpy as np
 
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
-from tvsvm.solvers._tv_hybrid import Columns, rounding_floor
+from tvsvm.solvers._tv_hybrid import Columns, first_dual, rounding_floor
 from tvsvm.solvers._tv_rows import RowConstraint, certify, joint_columns
 from tvsvm.solvers._tv_team import Team
 
@@ -86,16 +86,16 @@ def solve_primal_dual(
     team: Team,
     z: FloatArray,
     strength: FloatArray,
-    dual: FloatArray,
+    dual: FloatArray | None,
     rows: RowConstraint,
     tol: float,
     max_iter: int,
 ) -> Columns:
     """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|²; steps τσ|D|² ≤ 1, τ shrinking like 1/n.
 
-    The dual is overwritten.
+    The dual may be overwritten.
     """
-    p = dual
+    p = first_dual(team, dual, z.shape[1], z.dtype)
     divergence, v, nearest, new = (np.empty_like(z) for _ in range(4))
     team.primal(z, p, v)
     rows.project(v, nearest)

@@ -11,11 +11,12 @@ from tvsvm.solvers._tv_hybrid import (
     CHECK_GROWTH,
     FIRST_CHECK,
     Columns,
+    first_dual,
     pad,
     padded_width,
     rounding_floor,
 )
-from tvsvm.solvers._tv_sweeps import polish_rows
+from tvsvm.solvers._tv_polish import polish_rows
 from tvsvm.solvers._tv_team import Team
 from tvsvm.solvers.simplex import project_rows
 
@@ -50,7 +51,7 @@ def solve_rows(
     team: Team,
     z: FloatArray,
     strength: FloatArray,
-    dual: FloatArray,
+    dual: FloatArray | None,
     rows: RowConstraint,
     tol: float,
     max_iter: int,
@@ -60,13 +61,14 @@ def solve_rows(
     The dual may be overwritten.
     """
     c = z.shape[1]
-    width = padded_width(c)
-    z, strength, p = (pad(a, width) for a in (z, strength, dual))
+    width = padded_width(c, z.dtype)
+    z, strength = pad(z, width), pad(strength, width)
+    p = first_dual(team, dual, width, z.dtype)
     floor = rounding_floor(z).sum() + rows.rounding_floor
     v, x, y = np.empty_like(z), np.zeros_like(z), np.zeros_like(z)
     team.primal(z, p, v)
     n_iter = 0
-    run = 0 if p.any() else FIRST_CHECK
+    run = FIRST_CHECK if dual is None else 0
     while True:
         run = min(run, max_iter - n_iter)
         for _ in range(run):

@@ -1,4 +1,4 @@
-"""Loops of the graph-TV prox: edge sweeps on the dual, duality gap, polished primal.
+"""Loops of the graph-TV prox over edges: sweeps on the dual, its primal, duality gap.
 
 Arrays follow `Graph`'s layout: nodes by position, edge e from position i to ``heads[e]`` > i with
 ``indptr[i] <= e < indptr[i + 1]``. Columns are functions; column k bounds the dual of edge e by
@@ -6,6 +6,8 @@ Arrays follow `Graph`'s layout: nodes by position, edge e from position i to ``h
 numba tests on every access whether they count from the end, which costs up to half the time.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,76 +16,175 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tvsvm._jit import kernel
-from tvsvm.results import BoolArray, FloatArray, IntArray
+from tvsvm.results import FloatArray, IntArray
 
-# Columns updated at once: one AVX2 register of float64, or half of one for what remains. Wider
+# Columns updated at once: what fits one AVX2 register, or half of one for what remains. Wider
 # spills, narrower starves.
-LANES, HALF_LANES = 4, 2
-SLACK = 0.99999  # a dual below this share of its bound is strictly inside it
+REGISTER, HALF_REGISTER = 32, 16  # bytes
+LANES = 4  # of float64
 
 
-def _make_edge_step(lanes: int) -> Any:
-    """`sweep_column`'s update of edge e in columns k … k + lanes - 1, in vector instructions.
+class _Lanes:
+    """Neighbouring columns of some rows as LLVM vectors, all computed with in one type.
 
-    Written out because LLVM does not vectorise so short a loop by itself: measured 1.5 to 2 times
-    faster for 4 to 12 columns.
+    Arguments of an intrinsic come as pairs (numba type, LLVM value).
     """
 
-    def edge_step(
-        _typing: Any, g: Any, i: Any, j: Any, p: Any, e: Any, k: Any, weight: Any, strength: Any
-    ) -> Any:
-        return types.void(g, i, j, p, e, k, weight, strength), generate
+    def __init__(self, context: Any, builder: Any, dtype: Any, lanes: int) -> None:
+        self.context, self.builder, self.lanes = context, builder, lanes
+        self.vector = ir.VectorType(context.get_value_type(dtype), lanes)
+
+    def item(self, array: tuple[Any, Any], *indices: tuple[Any, Any]) -> Any:
+        """Address of one entry of an array."""
+        kind, value = array
+        struct = self.context.make_array(kind)(self.context, self.builder, value)
+        signed = [self._integer(index) for index in indices]
+        return cgutils.get_item_pointer(self.context, self.builder, kind, struct, signed)
+
+    def at(self, array: tuple[Any, Any], *indices: tuple[Any, Any]) -> Any:
+        """Address of the lanes that start at one entry."""
+        item = self.item(array, *indices)
+        return self.builder.bitcast(item, ir.VectorType(item.type.pointee, self.lanes).as_pointer())
+
+    def load(self, address: Any) -> Any:
+        return self._widened(self.builder.load(address, align=self._align(address)), self.vector)
+
+    def store(self, value: Any, address: Any) -> None:
+        self.builder.store(value, address, align=self._align(address))
+
+    def spread(self, scalar: Any) -> Any:
+        """The same number in every lane."""
+        scalar = self._widened(scalar, self.vector.element)
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        first = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+        same = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(first, undefined, same)
+
+    def smaller(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
+
+    def larger(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
+
+    def variable(self, value: Any) -> Any:
+        """A place for a vector that changes in a loop; LLVM makes it a register."""
+        return cgutils.alloca_once_value(self.builder, value)
+
+    @contextmanager
+    def edges(self, begin: Any, end: Any, heads: Any) -> Iterator[tuple[Any, Any]]:
+        """Loop over edges begin … end - 1, with the edge and its head as index pairs."""
+        stop, start = self._integer(end), self._integer(begin)
+        with cgutils.for_range(self.builder, stop, start) as loop:
+            e = (types.intp, loop.index)
+            yield e, (heads[0].dtype, self.builder.load(self.item(heads, e)))
+
+    def _integer(self, index: tuple[Any, Any]) -> Any:
+        return self.context.cast(self.builder, index[1], index[0], types.intp)
+
+    def _widened(self, value: Any, kind: Any) -> Any:
+        return value if value.type == kind else self.builder.fpext(value, kind)
+
+    @staticmethod
+    def _align(address: Any) -> int:
+        return 4 if address.type.pointee.element == ir.FloatType() else 8
+
+
+# The loops over the edges of node i in several columns, written out because LLVM does not
+# vectorise them by itself: measured 2 to 3 times faster for 4 to 12 columns. What belongs to node i
+# stays in a register from edge to edge.
+
+
+def _make_node_step(size: int) -> Any:
+    """`sweep_column`'s updates in as many columns from k on as `size` bytes hold."""
+
+    def node_step(
+        _typing: Any, g: Any, i: Any, begin: Any, end: Any, heads: Any, p: Any, k: Any,
+        weights: Any, strength: Any,
+    ) -> Any:  # fmt: skip
+        return types.void(g, i, begin, end, heads, p, k, weights, strength), generate
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        g_type, i_type, j_type, p_type, e_type, k_type, _, s_type = signature.args
-        g, i, j, p, e, k, weight, strength = arguments
-        scalar = context.get_value_type(g_type.dtype)
-        vector = ir.VectorType(scalar, lanes)
-        align = context.get_abi_sizeof(scalar)
-        i, j, e, k = (
-            context.cast(builder, index, index_type, types.intp)
-            for index, index_type in ((i, i_type), (j, j_type), (e, e_type), (k, k_type))
-        )
-
-        def pointer(array_type: Any, array: Any, indices: list[Any]) -> Any:
-            struct = context.make_array(array_type)(context, builder, array)
-            item = cgutils.get_item_pointer(context, builder, array_type, struct, indices)
-            return builder.bitcast(item, vector.as_pointer())
-
-        def load(address: Any) -> Any:
-            return builder.load(address, align=align)
-
-        def smaller(a: Any, b: Any) -> Any:
-            return builder.select(builder.fcmp_ordered("<", a, b), a, b)
-
-        def larger(a: Any, b: Any) -> Any:
-            return builder.select(builder.fcmp_ordered(">", a, b), a, b)
-
-        at_i, at_j = pointer(g_type, g, [i, k]), pointer(g_type, g, [j, k])
-        at_p = pointer(p_type, p, [e, k])
-        undefined = ir.Constant(vector, ir.Undefined)
-        first = builder.insert_element(undefined, weight, ir.Constant(ir.IntType(32), 0))
-        same = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
-        weights = builder.shuffle_vector(first, undefined, same)
-
-        bound = builder.fmul(weights, load(pointer(s_type, strength, [k])))
-        gi, gj, old = load(at_i), load(at_j), load(at_p)
-        middle = builder.fmul(ir.Constant(vector, [0.5] * lanes), builder.fadd(gi, gj))
-        highest = builder.fadd(gi, builder.fadd(bound, old))
-        lowest = builder.fsub(gi, builder.fsub(bound, old))
-        new = larger(smaller(middle, highest), lowest)
-        moved = builder.fsub(gi, new)
-        dual = smaller(larger(builder.fadd(old, moved), builder.fneg(bound)), bound)
-        builder.store(new, at_i, align=align)
-        builder.store(builder.fadd(gj, moved), at_j, align=align)
-        builder.store(dual, at_p, align=align)
+        pairs = zip(signature.args, arguments, strict=True)
+        g, i, begin, end, heads, p, k, weights, strength = pairs
+        v = _Lanes(context, builder, g[0].dtype, size * 8 // g[0].dtype.bitwidth)
+        strengths = v.load(v.at(strength, k))
+        half = ir.Constant(v.vector, [0.5] * v.lanes)
+        at_i = v.at(g, i, k)
+        mine = v.variable(v.load(at_i))
+        with v.edges(begin, end, heads) as (e, j):
+            at_j, at_p = v.at(g, j, k), v.at(p, e, k)
+            bound = builder.fmul(v.spread(builder.load(v.item(weights, e))), strengths)
+            gi, gj, old = builder.load(mine), v.load(at_j), v.load(at_p)
+            middle = builder.fmul(half, builder.fadd(gi, gj))
+            highest = builder.fadd(gi, builder.fadd(bound, old))
+            lowest = builder.fsub(gi, builder.fsub(bound, old))
+            new = v.larger(v.smaller(middle, highest), lowest)
+            moved = builder.fsub(gi, new)
+            dual = v.smaller(v.larger(builder.fadd(old, moved), builder.fneg(bound)), bound)
+            builder.store(new, mine)
+            v.store(builder.fadd(gj, moved), at_j)
+            v.store(dual, at_p)
+        v.store(builder.load(mine), at_i)
         return context.get_dummy_value()
 
-    return intrinsic(edge_step)
+    return intrinsic(node_step)
 
 
-_edge_step = _make_edge_step(LANES)
-_half_edge_step = _make_edge_step(HALF_LANES)
+def _make_node_push() -> Any:
+    """Take p_e from g_i and give it to g_j, in LANES columns from k on."""
+
+    def node_push(
+        _typing: Any, g: Any, i: Any, begin: Any, end: Any, heads: Any, p: Any, k: Any
+    ) -> Any:
+        return types.void(g, i, begin, end, heads, p, k), generate
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        g, i, begin, end, heads, p, k = zip(signature.args, arguments, strict=True)
+        v = _Lanes(context, builder, g[0].dtype, LANES)
+        at_i = v.at(g, i, k)
+        mine = v.variable(v.load(at_i))
+        with v.edges(begin, end, heads) as (e, j):
+            at_j, dual = v.at(g, j, k), v.load(v.at(p, e, k))
+            builder.store(builder.fsub(builder.load(mine), dual), mine)
+            v.store(builder.fadd(v.load(at_j), dual), at_j)
+        v.store(builder.load(mine), at_i)
+        return context.get_dummy_value()
+
+    return intrinsic(node_push)
+
+
+def _make_node_gap() -> Any:
+    """Add the edges' shares to `gap` and `value`, in LANES columns from k on and in float64."""
+
+    def node_gap(
+        _typing: Any, x: Any, i: Any, begin: Any, end: Any, heads: Any, p: Any, k: Any,
+        weights: Any, strength: Any, gap: Any, value: Any,
+    ) -> Any:  # fmt: skip
+        return types.void(x, i, begin, end, heads, p, k, weights, strength, gap, value), generate
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pairs = zip(signature.args, arguments, strict=True)
+        x, i, begin, end, heads, p, k, weights, strength, gap, value = pairs
+        v = _Lanes(context, builder, types.float64, LANES)
+        here, strengths = v.load(v.at(x, i, k)), v.load(v.at(strength, k))
+        at_gap, at_value = v.at(gap, k), v.at(value, k)
+        slack, variation = v.variable(v.load(at_gap)), v.variable(v.load(at_value))
+        with v.edges(begin, end, heads) as (e, j):
+            step = builder.fsub(here, v.load(v.at(x, j, k)))
+            bound = builder.fmul(v.spread(builder.load(v.item(weights, e))), strengths)
+            term = builder.fmul(bound, v.larger(step, builder.fneg(step)))
+            rest = builder.fsub(term, builder.fmul(v.load(v.at(p, e, k)), step))
+            builder.store(builder.fadd(builder.load(variation), term), variation)
+            builder.store(builder.fadd(builder.load(slack), rest), slack)
+        v.store(builder.load(slack), at_gap)
+        v.store(builder.load(variation), at_value)
+        return context.get_dummy_value()
+
+    return intrinsic(node_gap)
+
+
+_node_step, _half_node_step = _make_node_step(REGISTER), _make_node_step(HALF_REGISTER)
+_node_push, _node_gap = _make_node_push(), _make_node_gap()
 
 
 @kernel
@@ -100,16 +201,16 @@ def sweep_blocks(
 ) -> None:
     """Gauss-Seidel over edges begin[i] … end[i] - 1 of nodes first … last - 1, in place.
 
-    The number of columns is even.
+    The columns fill half registers.
     """
     columns = g.shape[1]
-    full = columns - columns % LANES
+    lanes, half_lanes = REGISTER // g.itemsize, HALF_REGISTER // g.itemsize
+    full = columns - columns % lanes
     for i in range(first, last):
-        for e in range(begin[i], end[i]):
-            for k in range(0, full, LANES):
-                _edge_step(g, i, heads[e], p, e, k, weights[e], strength)
-            for k in range(full, columns, HALF_LANES):
-                _half_edge_step(g, i, heads[e], p, e, k, weights[e], strength)
+        for k in range(0, full, lanes):
+            _node_step(g, i, begin[i], end[i], heads, p, k, weights, strength)
+        for k in range(full, columns, half_lanes):
+            _half_node_step(g, i, begin[i], end[i], heads, p, k, weights, strength)
 
 
 @kernel
@@ -167,17 +268,25 @@ def clip_dual(weights: FloatArray, strength: FloatArray, p: FloatArray) -> None:
 
 
 @kernel
-def dual_to_primal(
-    indptr: IntArray, heads: IntArray, z: FloatArray, p: FloatArray, g: FloatArray
+def push_dual(
+    begin: IntArray,
+    end: IntArray,
+    heads: IntArray,
+    p: FloatArray,
+    g: FloatArray,
+    first: int,
+    last: int,
 ) -> None:
-    """g = z - Dᵀp, from scratch: sweeps only keep it up to date, and rounding adds up."""
-    g[:] = z
-    for i in range(indptr.size - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = heads[e]
-            for k in range(g.shape[1]):
+    """Subtract Dᵀp from g, edges begin[i] … end[i] - 1 of nodes first … last - 1."""
+    columns = g.shape[1]
+    full = columns - columns % LANES
+    for i in range(first, last):
+        for k in range(0, full, LANES):
+            _node_push(g, i, begin[i], end[i], heads, p, k)
+        for k in range(full, columns):
+            for e in range(begin[i], end[i]):
                 g[i, k] -= p[e, k]
-                g[j, k] += p[e, k]
+                g[heads[e], k] += p[e, k]
 
 
 @kernel
@@ -201,26 +310,20 @@ def gap_and_value(
     columns = x.shape[1]
     gap = np.zeros(columns)
     value = np.zeros(columns)
-    if columns == 1:  # sums in registers, where several columns need them in memory
+    full = columns - columns % LANES
+    for i in range(first, last):
+        for k in range(0, full, LANES):
+            _node_gap(x, i, indptr[i], indptr[i + 1], heads, p, k, weights, strength, gap, value)
+    for k in range(full, columns):
         slack, variation = 0.0, 0.0
         for i in range(first, last):
-            here = np.float64(x[i, 0])
+            here = np.float64(x[i, k])
             for e in range(indptr[i], indptr[i + 1]):
-                step = here - np.float64(x[heads[e], 0])
-                term = weights[e] * strength[0] * abs(step)
+                step = here - np.float64(x[heads[e], k])
+                term = weights[e] * strength[k] * abs(step)
                 variation += term
-                slack += term - p[e, 0] * step
-        gap[0], value[0] = slack, variation
-    else:
-        for i in range(first, last):
-            for e in range(indptr[i], indptr[i + 1]):
-                j = heads[e]
-                w = weights[e]
-                for k in range(columns):
-                    step = np.float64(x[i, k]) - np.float64(x[j, k])
-                    term = w * strength[k] * abs(step)
-                    value[k] += term
-                    gap[k] += term - p[e, k] * step
+                slack += term - p[e, k] * step
+        gap[k], value[k] = slack, variation
     for i in range(first, last):
         for k in range(columns):
             off = np.float64(x[i, k]) - np.float64(g[i, k])
@@ -228,101 +331,3 @@ def gap_and_value(
             away = np.float64(x[i, k]) - np.float64(z[i, k])
             value[k] += 0.5 * away * away
     return gap, value
-
-
-@kernel
-def polish(
-    indptr: IntArray,
-    heads: IntArray,
-    weights: FloatArray,
-    strength: FloatArray,
-    g: FloatArray,
-    p: FloatArray,
-    k: int,
-    x: FloatArray,
-) -> int:
-    """Average g over the pieces joined by slack edges, into column k of x; return the pieces.
-
-    The exact solution is constant across every edge whose dual is strictly inside its bound.
-    What this makes of an inexact dual is only a candidate: the gap decides.
-    """
-    n = indptr.size - 1
-    parent = np.arange(n).astype(np.uint32)
-    for i in range(n):
-        for e in range(indptr[i], indptr[i + 1]):
-            if abs(p[e, k]) < weights[e] * strength[k] * SLACK:
-                _join(parent, i, heads[e])
-    total = np.zeros(n)
-    count = np.zeros(n, dtype=np.int32)
-    for i in range(n):
-        parent[i] = parent[parent[i]]
-        total[parent[i]] += g[i, k]
-        count[parent[i]] += 1
-    pieces = 0
-    for i in range(n):
-        if parent[i] == i:
-            pieces += 1
-            total[i] /= count[i]
-        x[i, k] = total[parent[i]]
-    return pieces
-
-
-@kernel
-def polish_rows(
-    indptr: IntArray,
-    heads: IntArray,
-    weights: FloatArray,
-    strength: FloatArray,
-    p: FloatArray,
-    fixed: BoolArray,
-    x: FloatArray,
-    v: FloatArray,
-) -> FloatArray:
-    """Average rows of v over the pieces joined by edges slack in all columns.
-
-    x is the projection of v on the rows' sets. A column in which both ends are zero has no say:
-    there the simplex holds them, not the edge. Fixed rows stay alone.
-    """
-    n, columns = x.shape
-    parent = np.arange(n).astype(np.uint32)
-    for i in range(n):
-        if fixed[i]:
-            continue
-        for e in range(indptr[i], indptr[i + 1]):
-            j = heads[e]
-            slack = not fixed[j]
-            for k in range(columns):
-                bound = weights[e] * strength[k] * SLACK
-                slack = slack and (abs(p[e, k]) < bound or (x[i, k] == 0.0 and x[j, k] == 0.0))
-            if slack:
-                _join(parent, i, j)
-    mean = np.zeros_like(v)
-    count = np.zeros(n, dtype=np.int32)
-    for i in range(n):
-        parent[i] = parent[parent[i]]
-        root = parent[i]
-        count[root] += 1
-        for k in range(columns):
-            mean[root, k] += (v[i, k] - mean[root, k]) / count[root]
-    for i in range(n):
-        if parent[i] != i:
-            mean[i] = mean[parent[i]]
-    return mean
-
-
-@kernel
-def _join(parent: IntArray, i: int, j: int) -> None:
-    """Unite two pieces; the smaller index stays root, so that one forward pass resolves all."""
-    a, b = np.uint32(i), np.uint32(j)
-    if parent[a] == parent[b]:  # so it is for most edges inside a large piece
-        return
-    while parent[a] != a:
-        parent[a] = parent[parent[a]]
-        a = parent[a]
-    while parent[b] != b:
-        parent[b] = parent[parent[b]]
-        b = parent[b]
-    if a < b:
-        parent[b] = a
-    else:
-        parent[a] = b

@@ -9,9 +9,9 @@ import numpy as np
 
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers._tv_sweeps import (
-    dual_to_primal,
     gap_and_value,
     last_inner_edges,
+    push_dual,
     sweep_blocks,
     sweep_column,
 )
@@ -28,22 +28,27 @@ class Layout(NamedTuple):
 class Team:
     """One or more threads that work on the same columns.
 
-    Nodes are cut into as many parts as there are threads, with equally many edges. In a sweep each
-    thread takes the edges inside its part; then one thread takes the edges between parts. The
-    order of nodes keeps neighbours close, so those are few. Splitting columns instead is slower:
-    a pass over half the columns takes much more than half the time.
+    Nodes are cut into as many parts as there are threads, with about equally many edges inside. In
+    a sweep each thread takes the edges inside its part; then one thread takes the edges between
+    parts. The order of nodes keeps neighbours close, so those are few. Splitting columns instead is
+    slower: a pass over half the columns takes much more than half the time.
     """
 
     def __init__(self, indptr: IntArray, heads: IntArray, weights: FloatArray, jobs: int) -> None:
         self.layout = Layout(indptr.view(np.uint64), heads.view(np.uint32), weights)
-        n_nodes, n_edges = indptr.size - 1, heads.size
-        inner = np.searchsorted(indptr, np.arange(1, jobs) * (n_edges / jobs))
-        self.bounds = np.array([0, *inner.tolist(), n_nodes])
+        self.size = jobs
+        self.bounds = np.array([0, indptr.size - 1])
         self._begin, self._end = self.layout.indptr[:-1], self.layout.indptr[1:]
         self._inner_end = self._end
+        self._pool = None
         if jobs > 1:
+            # An edge counts half for each end: for two parts that makes them exactly equal.
+            degrees = np.diff(indptr) + np.bincount(heads, minlength=indptr.size - 1)
+            shares = np.arange(1, jobs) * (2 * heads.size / jobs)
+            inner = np.searchsorted(np.cumsum(degrees), shares)
+            self.bounds = np.array([0, *inner.tolist(), indptr.size - 1])
             self._inner_end = last_inner_edges(*self.layout[:2], self.bounds)
-        self._pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
+            self._pool = ThreadPoolExecutor(jobs)
 
     def __enter__(self) -> Self:
         return self
@@ -65,23 +70,26 @@ class Team:
         """Call a function of a range of nodes for each part."""
         return self.map(function, self.bounds[:-1].tolist(), self.bounds[1:].tolist())
 
+    def over_edges(self, loop: Callable[..., None], *arrays: FloatArray) -> None:
+        """Run a loop that writes to both ends of edges: first inside the parts, then between."""
+        heads = self.layout.heads
+        self.in_parts(
+            lambda first, last: loop(self._begin, self._inner_end, heads, *arrays, first, last)
+        )
+        if self._pool is not None:
+            loop(self._inner_end, self._end, heads, *arrays, 0, int(self.bounds[-2]))
+
     def sweep(self, strength: FloatArray, g: FloatArray, p: FloatArray, times: int = 1) -> None:
-        """Run Gauss-Seidel passes over the dual, in place."""
+        """Run Gauss-Seidel passes over the dual, in place; all arrays of one type."""
         loop = sweep_column if g.shape[1] == 1 else sweep_blocks
-        edges = self.layout[1:]
+        weights = self.layout.weights.astype(g.dtype, copy=False)
         for _ in range(times):
-            self.in_parts(
-                lambda first, last: loop(
-                    self._begin, self._inner_end, *edges, strength, g, p, first, last
-                )
-            )
-            if self._pool is not None:
-                last_part = int(self.bounds[-2])
-                loop(self._inner_end, self._end, *edges, strength, g, p, 0, last_part)
+            self.over_edges(loop, weights, strength, g, p)
 
     def primal(self, z: FloatArray, p: FloatArray, g: FloatArray) -> None:
-        """g = z - Dᵀp, anew."""
-        dual_to_primal(*self.layout[:2], z, p, g)
+        """g = z - Dᵀp from scratch: sweeps only keep it up to date, and rounding adds up."""
+        g[:] = z
+        self.over_edges(push_dual, p, g)
 
     def gap_and_value(
         self, strength: FloatArray, z: FloatArray, g: FloatArray, p: FloatArray, x: FloatArray

@@ -81,7 +81,8 @@ def graph_tv_prox(
         Where to start: the `dual` of a similar problem. It is clipped to its bounds.
     tol : float
         Stop when the duality gap is at most `tol` times the objective (in every column where
-        columns are independent; in all where rows are constrained), or at rounding.
+        columns are independent; in all where rows are constrained), or at rounding. From 1e-5 on,
+        several columns are swept in single precision; the gap is always one in double precision.
     max_iter : int
         Most sweeps or iterations.
     method : {"hybrid", "primal-dual"}
@@ -120,15 +121,14 @@ def graph_tv_prox(
     with np.errstate(over="ignore"):
         bounded = np.minimum(strength / scale, np.finfo(z.dtype).max ** 0.5 / (1.0 + largest))
     s_in = bounded.astype(z.dtype)
-    if dual is None:
-        p_in = np.zeros((graph.n_edges, c), z.dtype)
-    else:
+    p_in = None
+    if dual is not None:
         p_in = (_checked_dual(dual, graph.n_edges, c) / scale).astype(z.dtype, copy=False)
         clip_dual(weights, s_in, p_in)
         if not simplex:
             p_in[:, np.ptp(z_in, axis=0) == 0] = 0.0  # constants are their own solution
 
-    jobs = joblib.effective_n_jobs(n_jobs) if p_in.size >= WORTH_THREADS else 1
+    jobs = joblib.effective_n_jobs(n_jobs) if graph.n_edges * c >= WORTH_THREADS else 1
     with Team(graph.indptr, graph.heads, weights, jobs) as team:
         if simplex or held.any() or method == "primal-dual":
             rows = RowConstraint(team, z_in, simplex, held[graph.order])
