@@ -111,17 +111,41 @@ def test_best_level_is_the_best_of_all_cuts_that_keep_the_labels(seed, ties):
     f = functions(rng, problem.space.n_points, 1, ties=ties) - ties
     f[problem.rows] = 5 * problem.targets
 
+    guess = rng.normal(size=f.shape)
+
     def ratio(t):
         return ratio_energy(problem.graph, 1.0 * (f > t))
 
-    found = best_level(problem, problem.graph, f)
+    def disagreement(t):
+        return np.mean((f > t) != (guess > 0))
+
+    levels = np.unique(f)[:-1]
+    closest = min(disagreement(t) for t in levels)
+
+    def cost(t):
+        return ratio(t) * (1 + disagreement(t) - closest)
+
+    found = best_level(problem, problem.graph, f, guess)
     assert ((f[problem.rows] > found) == (problem.targets > 0)).all()
-    lowest = min(ratio(t) for t in np.unique(f)[:-1])
-    assert ratio(found) <= min(1.05 * lowest, ratio(0.0), ratio(-1e-9)) + 1e-12
-    assert lowest <= ratio_energy(problem.graph, f) + 1e-12  # the co-area formula
-    assert best_level(
-        replace(problem, targets=-problem.targets), problem.graph, -f
-    ) == pytest.approx(-found, abs=1e-12)
+    kept = [t for t in levels if ((f[problem.rows] > t) == (problem.targets > 0)).all()]
+    assert cost(found) == pytest.approx(min(cost(t) for t in kept), abs=1e-12)
+    assert min(ratio(t) for t in levels) <= ratio_energy(problem.graph, f) + 1e-12  # co-area
+    mirrored = best_level(replace(problem, targets=-problem.targets), problem.graph, -f, -guess)
+    assert cost(-mirrored) == pytest.approx(cost(found), abs=1e-12)
+
+
+def test_best_level_follows_the_guess_where_the_ratio_is_indifferent():
+    """A row that hangs on both sides alike goes where the first guess has it."""
+    W = np.zeros((9, 9))
+    W[:4, :4] = W[5:, 5:] = 1.0
+    W[3, 4] = W[4, 3] = W[4, 5] = W[5, 4] = 0.1
+    problem = make_problem(np.random.default_rng(0), columns=1, n_points=9)
+    problem = replace(problem, rows=np.array([0, 8]), targets=np.array([[-1.0], [1.0]]))
+    f = np.repeat([-1.0, 0.0, 1.0], [4, 1, 4])[:, None]
+    for side in (-1.0, 1.0):
+        guess = f + side * (f == 0)
+        level = best_level(problem, Graph(W), f, guess)
+        assert (f[4, 0] > level) == (side > 0)
 
 
 @cases

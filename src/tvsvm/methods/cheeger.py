@@ -82,7 +82,7 @@ def cheeger(
         ]
     else:
         ends = [
-            _iterate(problem, graph, through_kernel, start, step, paper, tol, max_iter)
+            _iterate(problem, graph, through_kernel, start, starts[0], step, paper, tol, max_iter)
             for start in starts
         ]
     return lowest(problem, ends, lam / r)
@@ -113,6 +113,7 @@ def _iterate(
     graph: Graph,
     through_kernel: KernelStep,
     start: FloatArray,
+    guess: FloatArray,
     c: float,
     paper: bool,
     tol: float,
@@ -144,9 +145,11 @@ def _iterate(
     end = progress.candidate()
     if paper:
         return end
+    solution = end.solution - best_level(problem, graph, end.solution, guess)
     return replace(
         end,
-        solution=end.solution - best_level(problem, graph, end.solution),
+        solution=solution,
+        energy=ratio_energy(graph, np.where(solution > 0, 1.0, -1.0)),
         energies=np.minimum.accumulate(end.energies).tolist(),
     )
 

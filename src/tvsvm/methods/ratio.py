@@ -21,7 +21,6 @@ KERNEL_SHARE = 0.5  # how much of a step passes through the kernel: measured bes
 PROX_TOL = 1e-2
 ROUND_EVERY = 3  # steps between two looks at the partition
 LEAST_GAIN, MOST_FAILURES = 1e-4, 3  # when to give up
-CLEARLY = 0.05  # relative gain for which two classes are cut away from the median
 
 
 def balance(F: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -45,11 +44,12 @@ def ratio_energy(graph: Graph, F: FloatArray) -> float:
     return float(np.where(B > 0, ratios, np.inf).sum())
 
 
-def best_level(problem: Problem, graph: Graph, f: FloatArray) -> float:
+def best_level(problem: Problem, graph: Graph, f: FloatArray, guess: FloatArray) -> float:
     """Level at which one function, (N, 1), is cut with the lowest ratio, all labels on their side.
 
-    f has median zero. A whole group of rows may lie there, and the best cut be above or below it;
-    one farther away must be clearly better, since the last percents of the ratio are noise.
+    Levels may hardly differ in their ratio, for instance those above and below a group of rows
+    that hangs on neither side; therefore each percent of the rows that a level takes from the
+    side where the first guess has them counts as a percent of ratio.
     """
     values, place = np.unique(f, return_inverse=True)
     place = place.ravel()
@@ -57,12 +57,12 @@ def best_level(problem: Problem, graph: Graph, f: FloatArray) -> float:
     opened, closed = (np.bincount(end, graph.edge_weights, values.size) for end in ends.T)
     cut = np.maximum(np.cumsum(opened - closed)[:-1], 0.0)
     below = np.cumsum(np.bincount(place))[:-1]
-    size = np.minimum(below, len(f) - below)
-    at_median = (values[:-1] <= 0) & (values[1:] >= 0)
-    cost = cut / size * np.where(at_median, 1.0, 1.0 + CLEARLY)
+    ratio = cut / np.minimum(below, len(f) - below)
+    agreement = np.cumsum(np.bincount(place, -np.sign(guess[:, 0])))[:-1] / len(f)
+    cost = ratio * (1.0 + agreement.max() - agreement)
     labelled, positive = place[problem.rows], problem.targets[:, 0] > 0
     allowed = np.arange(labelled[~positive].max(), labelled[positive].min())
-    best = allowed[np.lexsort((-size[allowed], cost[allowed]))[0]]
+    best = allowed[np.lexsort((-agreement[allowed], cost[allowed]))[0]]
     return float(0.5 * (values[best] + values[best + 1]))
 
 
