@@ -27,9 +27,9 @@ def one_thread():
 
 
 def run(problem, loss, **options):
-    result = laplacian(
-        problem, loss, **{"lam": LAM, "gamma": GAMMA, "tol": 1e-7, "max_iter": 5000, **options}
-    )
+    """As printed in the paper unless options say otherwise."""
+    settings = {"lam": LAM, "gamma": GAMMA, "paper": True, "tol": 1e-7, "max_iter": 5000}
+    result = laplacian(problem, loss, **{**settings, **options})
     assert result.converged
     return result
 
@@ -241,3 +241,51 @@ def test_out_of_iterations_it_says_so_and_returns_the_best(loss):
     assert result.certificate > 1e-12
     more = laplacian(problem, loss, lam=LAM, gamma=1e-3, tol=1e-12, max_iter=50)
     assert more.certificate < result.certificate
+
+
+# ---- the level of the functions ----------------------------------------------------------------
+
+
+def two_clusters():
+    """Thirty rows in two tight groups, twenty of one and ten of the other, one label each."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(scale=0.3, size=(30, 2)) + np.repeat([[0.0, 0.0], [3.0, 0.0]], [20, 10], axis=0)
+    graph = knn_graph(X, n_neighbors=12).scaled(mean_degree=1.0)
+    space = RKHS(X, gamma=0.1, unit_diagonal=True)
+    return Problem(space, np.array([0, 25]), np.array([[-1.0], [1.0]]), np.ones(2), graph)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_the_mean_over_rows_is_that_of_the_labels(loss, columns):
+    problem = make_problem(np.random.default_rng(1), columns=columns)
+    raw, moved = (functions(problem, run(problem, loss, paper=paper)) for paper in (True, False))
+    middle, deviation = (0.0, 1.0) if columns == 1 else (1 / 3, np.sqrt(2) / 3)
+    spread = np.sqrt(raw.var(axis=0).mean()) / deviation
+    share = (1 - spread**2) * GAMMA / (GAMMA + 1e-3 * LAM)
+    labels = np.average(problem.targets, axis=0, weights=problem.weights)
+    goal = (labels - middle) * spread + middle
+    assert 0 < share < 1
+    expected = raw.mean(axis=0) + share * (goal - raw.mean(axis=0))
+    np.testing.assert_allclose(moved.mean(axis=0), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_level_decides_with_one_label_a_class(loss):
+    problem = two_clusters()
+    truth = np.repeat([-1.0, 1.0], [20, 10])
+    found = run(problem, loss, lam=1e-3, gamma=10.0, paper=False)
+    np.testing.assert_array_equal(np.sign(found.solution[:, 0]), truth)
+
+
+def test_far_from_all_rows_the_squared_loss_still_says_nothing():
+    result = run(two_clusters(), Squared(3.0), paper=False)
+    np.testing.assert_array_equal(result.intercept, 0.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_a_graph_nothing_is_moved(loss):
+    problem = two_clusters()
+    for gamma in (0.0, 1e-12):
+        plain, moved = (run(problem, loss, gamma=gamma, paper=paper) for paper in (True, False))
+        np.testing.assert_allclose(moved.solution, plain.solution, atol=1e-6)

@@ -1,5 +1,7 @@
 """The classifiers of the paper: each a loss and a method."""
 
+from sklearn.utils._param_validation import StrOptions
+
 from tvsvm.estimators.balanced import CheegerMethod, TVMethod
 from tvsvm.estimators.base import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, KernelClassifier
 from tvsvm.estimators.graph import GraphClassifier
@@ -54,6 +56,14 @@ class LaplacianMethod(GraphClassifier):
         "float\nThe iteration ends when its relative residuals are below this.",
     )
     max_iter: int = parameter(2000, [AT_LEAST_ONE], "int\nMost iterations.")
+    algorithm: str = parameter(
+        "default",
+        [StrOptions({"default", "paper"})],
+        """{"default", "paper"}
+"paper" leaves the functions at the height that the paper's objective gives them;
+by default their mean is brought to that of the labels, which decides with few
+labels: see :func:`tvsvm.methods.laplacian.laplacian`.""",
+    )
 
     def _solve(self, problem: Problem) -> MethodResult:
         return laplacian(
@@ -61,6 +71,7 @@ class LaplacianMethod(GraphClassifier):
             self._loss,
             lam=self.lam,
             gamma=self.gamma,
+            paper=self.algorithm == "paper",
             tol=self.tol,
             max_iter=self.max_iter,
         )

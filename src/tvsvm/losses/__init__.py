@@ -62,3 +62,12 @@ class Loss(Protocol):
         self, problem: "Problem", *, lam: float, r: float, offset: float = 0.0
     ) -> KernelStep:
         """Prepare the kernel step of a method that puts the labels back itself."""
+
+    def shift(
+        self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What to add to w, f and b so that f + b moves by `by` (c,) on the average row.
+
+        The squared loss moves its targets, because its functions vanish far from all rows and
+        should go on doing so; the hinge moves its intercept.
+        """

@@ -76,6 +76,13 @@ class Hinge:
         """The paper's SVM(E): the kernel step, also where the method clamps the labels."""
         return self.kernel_step(problem, lam=lam, r=r, offset=offset)
 
+    def shift(
+        self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The intercept moved by `by` (c,), whatever λ and γ."""
+        space = problem.space
+        return np.zeros((space.rank, by.size)), np.zeros((space.n_points, by.size)), by
+
 
 class _HingeStep:
     """See `KernelStep`."""

@@ -1,6 +1,6 @@
 """Squared loss: diagonal prox, and one linear system for the step in the kernel space."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,6 +54,15 @@ class Squared:
     ) -> "_SquaredStep":
         """Prepare f = (rI + λK⁻¹)⁻¹ rE, the paper's RLS(E), for methods that clamp the labels."""
         return _SquaredStep(problem, 0.0, lam=lam, r=r, gamma=0.0, offset=offset)
+
+    def shift(
+        self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Functions for targets moved so that the average row moves by `by` (c,)."""
+        ones = replace(problem, targets=np.ones((problem.rows.size, 1)))
+        W, F, _ = self.kernel_step(ones, lam=lam, gamma=gamma)(None)
+        scale = by / F.mean()
+        return W * scale, F * scale, np.zeros(by.size)
 
 
 class _SquaredStep:

@@ -1,5 +1,7 @@
 """LapRLS and LapSVM: smoothness on the graph, and the simplex for more than two classes."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.linalg import norm
 
@@ -13,6 +15,7 @@ from tvsvm.solvers import simplex_projection
 # and finitely often, so that the convergence of a fixed r holds.
 BALANCE_AT = (8, 16, 32, 64, 128, 256, 512, 1024)
 BALANCED = 3.0  # up to this ratio of the residuals r is left alone
+FEEBLE = 1e-3  # γ/λ at which the graph has half a say about the level of the functions
 FARTHEST = 1e6  # beyond this ratio one of them is taken for zero
 
 
@@ -22,6 +25,7 @@ def laplacian(
     *,
     lam: float,
     gamma: float,
+    paper: bool = False,
     r: float | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -39,6 +43,9 @@ def laplacian(
     - The constraint is on f, as the paper has it, and a row is labelled by f + b, as the hinge
       means it: see `Hinge` for the coding in which 0 and 1 are on the margins.
 
+    With few labels f is a constant with spikes at the labels, and the height of that constant is
+    an accident of where they are. Therefore f is moved at the end, see `_levelled`.
+
     A component of the graph without a label is left to the kernel.
 
     Parameters
@@ -49,6 +56,8 @@ def laplacian(
         `Squared` is LapRLS, `Hinge` is LapSVM.
     lam, gamma : float
         λ > 0, γ ≥ 0.
+    paper : bool
+        Leave f where the objective has it.
     r : float, optional
         Strength r > 0 of the splitting, which changes the path and not its end. By default the
         mean curvature of kernel and graph term, and then whatever balances the residuals.
@@ -63,11 +72,40 @@ def laplacian(
     MethodResult
         `solution` is f + b, for c > 1 projected on the simplex, which keeps the order of the
         columns. Of all iterates it is the one with the smallest certificate. `energy_path` is the
-        objective at f.
+        objective at f, before f is moved.
     """
     if problem.n_columns == 1:
-        return solve_columns(problem, loss, lam=lam, gamma=gamma)
-    return _on_simplex(problem, loss, lam=lam, gamma=gamma, r=r, tol=tol, max_iter=max_iter)
+        found = solve_columns(problem, loss, lam=lam, gamma=gamma)
+    else:
+        found = _on_simplex(problem, loss, lam=lam, gamma=gamma, r=r, tol=tol, max_iter=max_iter)
+    return found if paper else _levelled(problem, loss, found, lam=lam, gamma=gamma)
+
+
+def _levelled(
+    problem: Problem, loss: Loss, found: MethodResult, *, lam: float, gamma: float
+) -> MethodResult:
+    """Move the functions so that their mean over all rows says what the labels' mean says.
+
+    That is (ȳ_k - m) s + m, m the mean and s the spread of the functions relative to those of
+    targets of equal classes. The better the functions separate the classes by themselves, s → 1,
+    the less they are moved, and not at all without a graph, γ → 0.
+    """
+    c = problem.n_columns
+    F = problem.space.values(found.coordinates) + found.intercept
+    middle, deviation = (0.0, 1.0) if c == 1 else (1 / c, np.sqrt((c - 1) / c**2))
+    spread = float(np.sqrt(F.var(axis=0).mean())) / deviation
+    share = max(1 - spread**2, 0.0) * gamma / (gamma + FEEBLE * lam)
+    goal = (np.average(problem.targets, axis=0, weights=problem.weights) - middle) * spread + middle
+    if share == 0.0:
+        return found
+    W, shift, intercept = loss.shift(problem, share * (goal - F.mean(axis=0)), lam=lam, gamma=gamma)
+    F += shift + intercept
+    return replace(
+        found,
+        solution=F if c == 1 else simplex_projection(F),
+        coordinates=found.coordinates + W,
+        intercept=found.intercept + intercept,
+    )
 
 
 def _on_simplex(
