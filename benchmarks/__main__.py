@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other: python -m benchmarks."""
+"""All benchmarks of speed: python -m benchmarks. Accuracy takes hours: benchmarks.accuracy."""
 
 import runpy
 

@@ -4,38 +4,28 @@ import os
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
-from tvsvm.graph import Graph, knn_graph
+from tvsvm.datasets import load
+from tvsvm.graph import knn_graph
 
 
 def folder():
     path = os.environ.get("TVSVM_DATA")
     if not path:
-        raise SystemExit("Set TVSVM_DATA to the folder with usps.npz and mnist_knn10.npz.")
+        raise SystemExit("Set TVSVM_DATA to the folder with the data sets, usps.npz and so on.")
     return Path(path)
 
 
 def usps_graph(digits=(0, 1, 4, 9)):
     """Graph of some USPS digits, mean degree 1 a neighbour, and their classes."""
-    data = np.load(folder() / "usps.npz")
-    kept = np.isin(data["y"], digits)
-    return unit_weights(knn_graph(data["X"][kept])), data["y"][kept]
+    dataset = load("usps", digits)
+    return unit_weights(knn_graph(dataset.X)), dataset.y
 
 
 def mnist_graph():
     """Graph of MNIST from its exact neighbours, and the classes."""
-    near = np.load(folder() / "mnist_knn10.npz")
-    n, k = near["indices"].shape
-    distances = sp.csr_array(
-        (
-            near["distances"].ravel().astype(float),
-            near["indices"].ravel(),
-            np.arange(0, n * k + 1, k),
-        ),
-        shape=(n, n),
-    )
-    return unit_weights(Graph.from_distances(distances)), np.load(folder() / "mnist.npz")["y"]
+    dataset = load("mnist")
+    return unit_weights(dataset.graph), dataset.y
 
 
 def synthetic_graph(n_nodes, rng):

@@ -1,0 +1,1 @@
+"""The `tvsvm` command: one file a command, options shared by `options`."""

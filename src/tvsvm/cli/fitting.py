@@ -1,0 +1,113 @@
+"""From the user's choices to a fitted classifier."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.neighbors import VALID_METRICS
+
+from tvsvm.cli.console import Console
+from tvsvm.cli.errors import UserError
+from tvsvm.cli.estimates import estimate
+from tvsvm.cli.options import Method, parse_prior
+from tvsvm.cli.study import Study
+from tvsvm.estimators.base import KernelClassifier
+from tvsvm.graph import Graph, knn_graph
+
+# The classifiers' own default.
+NEIGHBORS = 10
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user said about the classifier."""
+
+    method: Method
+    neighbors: int | None
+    metric: str | None
+    prior: str | None
+    jobs: int | None
+    seed: int
+
+    def classifier(self, classes: Sequence[Any]) -> KernelClassifier:
+        """The classifier, not yet fitted."""
+        import tvsvm
+
+        family = getattr(tvsvm, self.method.value)
+        known = set(family().get_params())
+        asked = {
+            "n_neighbors": ("--neighbors", self.neighbors),
+            "metric": ("--metric", self.metric),
+            "class_prior": ("--prior", _shares(self.prior, classes)),
+        }
+        for name, (option, value) in asked.items():
+            if value is not None and name not in known:
+                raise UserError(
+                    f"{option} means nothing to {self.method.value}; leave it out or choose "
+                    "another --method."
+                )
+        _check_metric(self.metric)
+        parameters: dict[str, Any] = {
+            name: value for name, (_, value) in asked.items() if value is not None
+        }
+        if "n_jobs" in known:
+            parameters["n_jobs"] = self.jobs
+        return family(random_state=self.seed, **parameters)
+
+
+def fit(study: Study, choices: Choices, console: Console) -> KernelClassifier:
+    """Fit the classifier to all rows; what it warns of becomes a note."""
+    classifier = choices.classifier(list(study.counts))
+    expected = estimate(
+        study.n_rows, study.X.shape[1], len(study.counts), choices.method.value
+    ).seconds
+    with (
+        console.stage(f"Fitting {choices.method.value}", expected=expected),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        try:
+            classifier.fit(study.X, study.y)
+        except ValueError as error:  # parameters out of range; the sentence is for the user
+            raise UserError(str(error)) from error
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            console.note(str(warning.message))
+    return classifier
+
+
+def neighbor_graph(study: Study, choices: Choices, console: Console) -> Graph:
+    """Graph of all rows, as the classifier would make it."""
+    options: dict[str, Any] = {} if choices.metric is None else {"metric": choices.metric}
+    if study.n_rows < 2:
+        raise UserError("One row has no neighbours. Got 1 row; add rows.")
+    with console.stage("Searching neighbours"):
+        return knn_graph(
+            study.X,
+            n_neighbors=min(choices.neighbors or NEIGHBORS, study.n_rows - 1),
+            random_state=choices.seed,
+            n_jobs=choices.jobs,
+            **options,
+        )
+
+
+def _check_metric(metric: str | None) -> None:
+    known = sorted({"euclidean", "cosine", *VALID_METRICS["brute"]} - {"precomputed"})
+    if metric is not None and metric not in known:
+        raise UserError(f"--metric must be one of {', '.join(known)}. Got {metric!r}; correct it.")
+
+
+def _shares(prior: str | None, classes: Sequence[Any]) -> str | list[float] | None:
+    shares = parse_prior(prior)
+    if not isinstance(shares, dict):
+        return shares
+    names = [str(name) for name in classes]
+    if set(shares) != set(names):
+        odd = min(set(shares) ^ set(names))
+        raise UserError(
+            "--prior must give the share of every class that has a label, and of no other. "
+            f"Got {odd!r} {'without a label' if odd in shares else 'without a share'}; the classes "
+            f"are {', '.join(names)}."
+        )
+    return [shares[name] for name in names]
