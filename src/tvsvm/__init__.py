@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         LapSVM,
     )
     from tvsvm.graph import Graph, knn_graph
+    from tvsvm.plots import plot_confidence, plot_energy, plot_map
     from tvsvm.solvers import graph_tv_prox
 
 # Where each public name lives. It is imported when first used, so that `import tvsvm` is quick.
@@ -22,6 +23,7 @@ _CLASSIFIERS = ("RLS", "SVM", "LapRLS", "LapSVM", "TVRLS", "TVSVM", "CheegerRLS"
 _HOME = {
     **dict.fromkeys(_CLASSIFIERS, "tvsvm.estimators"),
     **dict.fromkeys(("Graph", "knn_graph"), "tvsvm.graph"),
+    **dict.fromkeys(("plot_confidence", "plot_energy", "plot_map"), "tvsvm.plots"),
     "graph_tv_prox": "tvsvm.solvers",
 }
 
@@ -37,6 +39,9 @@ __all__ = [
     "LapSVM",
     "graph_tv_prox",
     "knn_graph",
+    "plot_confidence",
+    "plot_energy",
+    "plot_map",
 ]
 
 

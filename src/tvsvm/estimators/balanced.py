@@ -1,5 +1,6 @@
 """What the classifiers with total variation and Cheeger cut share: starts, balance, stopping."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,13 @@ from sklearn.utils._param_validation import StrOptions
 
 from tvsvm.estimators.base import AT_LEAST_ONE, POSITIVE
 from tvsvm.estimators.graph import GraphClassifier
+from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.methods.cheeger import cheeger
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.total_variation import TVStrengths, total_variation
 from tvsvm.results import FloatArray
-from tvsvm.start import first_guesses
+from tvsvm.start import first_guesses, poisson
 
 
 @with_parameters
@@ -32,7 +34,11 @@ class BalancedMethod(GraphClassifier):
         [AT_LEAST_ONE],
         """int
 Number of starts: Poisson learning, leading eigenvectors of the graph, then Poisson
-learning on randomly changed graphs. The end with the lowest energy is kept.""",
+learning on randomly changed graphs. The end with the lowest energy is kept.
+After a fit with ``warm_start=True`` new labels that confirm the classes found
+leave the functions as they are; other changes of labels, with the same classes
+and parameters, are followed from two starts: Poisson learning and the last
+functions. The paper's algorithm always starts afresh.""",
     )
     algorithm: str = parameter(
         "default",
@@ -45,11 +51,26 @@ learning on randomly changed graphs. The end with the lowest energy is kept.""",
     )
     max_iter: int = parameter(100, [AT_LEAST_ONE], "int\nMost iterations from each start.")
 
-    def _starts(self, problem: Problem) -> list[FloatArray]:
+    @abstractmethod
+    def _follow(self, problem: Problem, starts: list[FloatArray]) -> MethodResult:
+        """Find the functions from these starts."""
+
+    def _solve(self, problem: Problem) -> MethodResult:
         assert problem.graph is not None
         count = 1 if self.algorithm == "paper" else self.n_init
         random = check_random_state(self.random_state)
-        return first_guesses(problem, problem.graph, count, random)
+        return self._follow(problem, first_guesses(problem, problem.graph, count, random))
+
+    def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
+        if self.algorithm == "paper":
+            return self._solve(problem)
+        if last.result.converged and last.confirmed_by(problem):
+            # A lowest ratio stays the lowest where more labels are clamped that it meets. With
+            # the softer labels of TV another run changes less than one from another start does.
+            return last.result
+        assert problem.graph is not None
+        # The old optimum and what the labels alone suggest: either may now be the worse one.
+        return self._follow(problem, [poisson(problem, problem.graph), last.result.solution])
 
 
 @with_parameters
@@ -70,11 +91,11 @@ them. An array of shape (n_classes,), or (2, n_classes) for lower and upper
 bounds. It is a hint: if the energy without it is lower, it is not used.""",
     )
 
-    def _solve(self, problem: Problem) -> MethodResult:
+    def _follow(self, problem: Problem, starts: list[FloatArray]) -> MethodResult:
         return total_variation(
             problem,
             self._loss,
-            self._starts(problem),
+            starts,
             strengths=TVStrengths(lam=self.lam, gamma=self.gamma, r=self.r),
             prior=_prior(self.class_prior, problem.n_columns),
             paper=self.algorithm == "paper",
@@ -92,11 +113,11 @@ class CheegerMethod(BalancedMethod):
         0.1, [POSITIVE], "float\nc, length of a step towards the cut, for two classes."
     )
 
-    def _solve(self, problem: Problem) -> MethodResult:
+    def _follow(self, problem: Problem, starts: list[FloatArray]) -> MethodResult:
         return cheeger(
             problem,
             self._loss,
-            self._starts(problem),
+            starts,
             lam=self.lam,
             r=self.r,
             step=self.step,

@@ -15,7 +15,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from tvsvm.advice import Suggestion, SuspiciousLabel, suggest, suspicious_labels
+from tvsvm.estimators.memory import Memory, fingerprints
 from tvsvm.estimators.parameters import parameter, with_parameters
+from tvsvm.estimators.stages import Stages
+from tvsvm.estimators.threads import blas_threads
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.labels import Labels, codes_of, distributions_of, read_labels
@@ -72,6 +76,17 @@ pd.NaT) are unknown in any case.""",
         ["random_state"],
         "int, RandomState instance or None\nFor everything that is sampled, as the landmarks.",
     )
+    warm_start: bool = parameter(
+        False,
+        ["boolean"],
+        """bool
+Keep what the next `fit` can use: if `X` and the parameters of kernel and graph
+have not changed by then, the kernel space and the graph. TV and Cheeger methods
+also keep their functions: see `n_init`. They travel when the model is pickled.""",
+    )
+    verbose: int = parameter(
+        0, ["verbose"], "int\n1 for a line on stdout about each stage of `fit`, with its seconds."
+    )
 
     _attributes: ClassVar[dict[str, str]] = {
         "classes_": "ndarray of shape (n_classes,)\nThe classes, sorted.",
@@ -79,6 +94,7 @@ pd.NaT) are unknown in any case.""",
 The class of each training row: the given one, or the one found.""",
         "label_distributions_": """ndarray of shape (n_samples, n_classes)
 Class probabilities of the training rows, those with a label being certain.""",
+        "labeled_": "ndarray of shape (n_samples,), bool\nWhether the row came with a label.",
         "class_prior_": "ndarray of shape (n_classes,)\nShare of each class in `transduction_`.",
         "reachable_": """ndarray of shape (n_samples,), bool
 Whether a label is in the row's component of the graph; the other rows are
@@ -127,14 +143,8 @@ Names of the columns of `X`, if all are strings.""",
                 "that are to be ignored."
             )
         labels = read_labels(y, X.shape[0], unlabeled=self.unlabeled, ignore=weights == 0)
-        problem = Problem(
-            space=self._make_space(X, rng),
-            rows=labels.rows,
-            targets=labels.targets,
-            weights=weights[labels.rows],
-            graph=self._make_graph(X, rng),
-        )
-        result = self._solve(problem) if labels.n_classes > 1 else _constant(problem)
+        with blas_threads(X.shape[0]):
+            result = self._fit_labels(X, labels, weights[labels.rows], rng)
         if not result.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge: after {result.n_iter} iterations its "
@@ -142,7 +152,6 @@ Names of the columns of `X`, if all are strings.""",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self._store(problem, labels, result)
         return self
 
     def fit_predict(
@@ -182,6 +191,16 @@ Names of the columns of `X`, if all are strings.""",
         F = self._values(X)
         return distributions_of(F, len(self.classes_))
 
+    def suggest(self, n: int = 20) -> list[Suggestion]:
+        """Rows most worth labelling next, see :func:`tvsvm.advice.suggest`."""
+        check_is_fitted(self)
+        return suggest(self, n)
+
+    def suspicious_labels(self) -> list[SuspiciousLabel]:
+        """Labels that look wrong, see :func:`tvsvm.advice.suspicious_labels`."""
+        check_is_fitted(self)
+        return suspicious_labels(self)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
@@ -190,9 +209,60 @@ Names of the columns of `X`, if all are strings.""",
 
     _loss: ClassVar[Any]  # of the classifier's other base, which holds its weight
 
+    # Parameters that, with X, decide the kernel space and the graph.
+    _ground: ClassVar[tuple[str, ...]] = ("kernel", "kernel_params", "n_components", "random_state")
+    # Parameters that decide neither those nor the functions.
+    _aside: ClassVar[tuple[str, ...]] = ("warm_start", "verbose", "n_jobs", "unlabeled")
+
     @abstractmethod
     def _solve(self, problem: Problem) -> MethodResult:
         """Find the functions."""
+
+    def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
+        """Find the functions when the last fit sought the same ones for other labels."""
+        return self._solve(problem)
+
+    def _fit_labels(
+        self, X: Any, labels: Labels, weights: FloatArray, rng: np.random.RandomState
+    ) -> MethodResult:
+        stages = Stages(type(self).__name__, verbose=self.verbose)
+        ground, method = self._fingerprints(X, labels) if self.warm_start else ({}, {})
+        last: Memory | None = self.__dict__.pop("_memory", None)
+        if last is not None and last.ground != ground:
+            last = None
+        if last is not None:
+            space, graph = last.problem.space, last.problem.graph
+            stages.kept("kernel space and graph")
+        else:
+            space = self._make_space(X, rng)
+            stages.made_space(space)
+            graph = self._make_graph(X, rng)
+            if graph is not None:
+                stages.made_graph(graph)
+        problem = Problem(space, labels.rows, labels.targets, weights, graph)
+        if labels.n_classes == 1:
+            result = _constant(problem)
+        elif last is not None and last.method == method:
+            result = self._resolve(problem, last)
+        else:
+            result = self._solve(problem)
+        if last is not None and result is last.result:
+            stages.kept("functions")
+        else:
+            stages.solved(result)
+        self._store(problem, labels, result)
+        if self.warm_start:
+            self._memory = Memory(ground, method, problem, result)
+        return result
+
+    def _fingerprints(self, X: Any, labels: Labels) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What decides the kernel space and the graph, and what the functions besides."""
+        values = {**self.get_params(deep=False), "X": X, "classes": labels.classes}
+        apart = {*self._ground, *self._aside, "X"}
+        return (
+            fingerprints(values, ("X", *self._ground)),
+            fingerprints(values, values.keys() - apart),
+        )
 
     def _make_graph(self, X: Any, rng: np.random.RandomState) -> Graph | None:
         return None
@@ -222,6 +292,7 @@ Names of the columns of `X`, if all are strings.""",
         codes = self.label_distributions_.argmax(axis=1)
 
         self.classes_ = labels.classes
+        self.labeled_ = labels.codes >= 0
         self.transduction_ = labels.classes[codes]
         self.class_prior_ = np.bincount(codes, minlength=labels.n_classes) / len(codes)
         self.agreement_ = float(np.mean(codes_of(in_space) == codes))

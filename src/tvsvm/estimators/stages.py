@@ -1,0 +1,46 @@
+"""What a fit says about itself with `verbose`: a line a stage, with its seconds."""
+
+import sys
+from time import perf_counter
+
+from tvsvm.graph import Graph
+from tvsvm.kernel import RKHS
+from tvsvm.methods.problem import MethodResult
+
+
+class Stages:
+    """The stages of one fit, each reported when it is done, if `verbose` is positive."""
+
+    def __init__(self, name: str, *, verbose: int) -> None:
+        self._name, self._verbose = name, verbose
+        self._since = perf_counter()
+
+    def kept(self, what: str) -> None:
+        """Something was there already."""
+        self._done(f"{what}: kept from the last fit")
+
+    def made_space(self, space: RKHS) -> None:
+        """The kernel space is ready."""
+        self._done(f"kernel space: {_counted(len(space.landmark_indices), 'landmark')}")
+
+    def made_graph(self, graph: Graph) -> None:
+        """The graph is ready."""
+        rows, edges = _counted(graph.n_nodes, "row"), _counted(graph.n_edges, "edge")
+        self._done(f"graph: {rows}, {edges}, {_counted(graph.n_components, 'component')}")
+
+    def solved(self, result: MethodResult) -> None:
+        """The functions are found."""
+        ended = "converged" if result.converged else "not converged"
+        iterations, energy = _counted(result.n_iter, "iteration"), result.energy_path[-1]
+        self._done(f"{iterations}, {ended}, energy {energy:.4g}")
+
+    def _done(self, text: str) -> None:
+        seconds = perf_counter() - self._since
+        if self._verbose > 0:
+            sys.stdout.write(f"[{self._name}] {text} ({seconds:.1f} s)\n")
+            sys.stdout.flush()
+        self._since = perf_counter()
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
