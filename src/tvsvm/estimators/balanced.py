@@ -29,12 +29,14 @@ class BalancedMethod(GraphClassifier):
         [POSITIVE],
         "float\nr, how firmly the functions on the graph and in the kernel space are tied.",
     )
-    n_init: int = parameter(
-        3,
-        [AT_LEAST_ONE],
-        """int
+    n_init: int | None = parameter(
+        None,
+        [AT_LEAST_ONE, None],
+        """int or None
 Number of starts: Poisson learning, leading eigenvectors of the graph, then Poisson
 learning on randomly changed graphs. The end with the lowest energy is kept.
+None: 3 for two classes; 1 for more, where the search for a low ratio does not
+depend much on its start.
 After a fit with ``warm_start=True`` new labels that confirm the classes found
 leave the functions as they are; other changes of labels, with the same classes
 and parameters, are followed from two starts: Poisson learning and the last
@@ -57,7 +59,9 @@ functions. The paper's algorithm always starts afresh.""",
 
     def _solve(self, problem: Problem) -> MethodResult:
         assert problem.graph is not None
-        count = 1 if self.algorithm == "paper" else self.n_init
+        count = self.n_init or (3 if problem.n_columns == 1 else 1)
+        if self.algorithm == "paper":
+            count = 1
         random = check_random_state(self.random_state)
         return self._follow(problem, first_guesses(problem, problem.graph, count, random))
 

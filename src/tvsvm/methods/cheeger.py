@@ -15,8 +15,8 @@ from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3
+SMOOTHING = 5.0  # γ/r of the total-variation iteration before the steps down the ratio
 NO_CUT = 1e-6  # ratio that counts as zero, on a graph of mean degree 1
-SMOOTHING = 5.0  # γ/r of the total-variation iteration that offers a second start for many classes
 
 
 def cheeger(
@@ -72,13 +72,17 @@ def cheeger(
     offset = 0.0 if problem.n_columns == 1 else 1 / problem.n_columns
     through_kernel = loss.clamped_step(problem, lam=lam, r=r, offset=offset)
     if problem.n_columns > 1 and not paper:
-        smoothed = [
-            many_classes(problem, loss, start, TVStrengths(lam, SMOOTHING * r, r), n_jobs=n_jobs)
-            for start in starts
-        ]
+        # Total variation first: its end has a low ratio and follows the kernel.
+        strengths = TVStrengths(lam, SMOOTHING * r, r)
         ends = [
-            _partition(problem, graph, through_kernel, start, n_jobs)
-            for start in (*starts, *(candidate.solution for candidate in smoothed))
+            _partition(
+                problem,
+                graph,
+                through_kernel,
+                many_classes(problem, loss, start, strengths, n_jobs=n_jobs).solution,
+                n_jobs,
+            )
+            for start in starts
         ]
     else:
         ends = [

@@ -8,11 +8,12 @@ N/c rows is balanced (Bresson, Laurent, Uminsky and von Brecht, NIPS 2013).
 from collections.abc import Callable
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from tvsvm.graph import Graph
 from tvsvm.methods.problem import Problem
 from tvsvm.results import FloatArray
-from tvsvm.solvers import graph_tv_prox
+from tvsvm.solvers import graph_tv_prox, ratio_partition
 
 KernelMap = Callable[[FloatArray], FloatArray]
 
@@ -20,7 +21,7 @@ STEP = 0.3  # largest move of a row before the prox; ten times as much jumps abo
 KERNEL_SHARE = 0.5  # how much of a step passes through the kernel: measured best for many classes
 PROX_TOL = 1e-2
 ROUND_EVERY = 3  # steps between two looks at the partition
-LEAST_GAIN, MOST_FAILURES = 1e-4, 3  # when to give up
+LEAST_GAIN = 1e-4  # when to give up
 
 
 def balance(F: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -86,6 +87,17 @@ def partition_energy(problem: Problem, graph: Graph, F: FloatArray) -> float:
     return ratio_energy(graph, rounded(problem, F))
 
 
+def search(
+    problem: Problem, graph: Graph, start: FloatArray, **options: int
+) -> tuple[FloatArray, list[float]]:
+    """Partition of low ratio near the one that c > 1 functions suggest, and the falling ratios."""
+    fixed = np.zeros(len(start), dtype=bool)
+    fixed[problem.rows] = True
+    part = rounded(problem, start).argmax(axis=1)
+    found, energies = ratio_partition(csr_array(graph.affinity), part, fixed, **options)
+    return np.eye(start.shape[1])[found], energies.tolist()
+
+
 def shares_of(partition: FloatArray) -> FloatArray:
     """Share of the rows in each class of a partition."""
     return np.asarray(partition.mean(axis=0) / partition.mean(axis=0).sum())
@@ -136,12 +148,13 @@ def refine(
     through_kernel: KernelMap,
     *,
     max_rounds: int = 20,
+    patience: int = 3,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, list[float], bool]:
     """Lower the ratio of a partition; its best version, the falling energies, and whether it ended.
 
     After every few steps the partition is rounded and compared with the best so far. A round
-    without a gain is taken back and tried again with half the step, a few times.
+    without a gain is taken back and tried again with half the step, `patience` times.
     """
     step = RatioStep(problem, graph, through_kernel, n_jobs)
     best = rounded(problem, start)
@@ -158,6 +171,6 @@ def refine(
             energies.append(energy)
         else:
             length, failures = length / 2, failures + 1
-            if failures == MOST_FAILURES:
+            if failures == patience:
                 return best, energies, True
     return best, energies, False

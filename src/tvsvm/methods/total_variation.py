@@ -8,7 +8,7 @@ import numpy as np
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import partition_energy, refine, shares_of
+from tvsvm.methods.ratio import partition_energy, search, shares_of
 from tvsvm.methods.search import Candidate, Progress, lowest
 from tvsvm.results import FloatArray
 from tvsvm.solvers import graph_tv_prox, simplex_projection
@@ -118,7 +118,7 @@ def many_classes(
     if paper:
         partition, sizes = start, [np.full(problem.n_columns, 1 / problem.n_columns)]
     else:
-        partition, _, _ = refine(problem, graph, start, lambda E: step(E)[1], n_jobs=n_jobs)
+        partition, _ = search(problem, graph, start)
         found = shares_of(partition)
         corrected = prior(found)
         sizes = [found] if np.allclose(found, corrected) else [found, corrected]

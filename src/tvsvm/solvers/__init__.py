@@ -3,6 +3,7 @@
 from tvsvm.solvers.box_qp import box_qp
 from tvsvm.solvers.knapsack import QPResult, knapsack
 from tvsvm.solvers.linear import HarmonicResult, harmonic_extension, laplacian_solve
+from tvsvm.solvers.partition import ratio_partition
 from tvsvm.solvers.simplex import simplex_projection
 from tvsvm.solvers.total_variation import TVProxResult, graph_tv_prox
 
@@ -15,5 +16,6 @@ __all__ = [
     "harmonic_extension",
     "knapsack",
     "laplacian_solve",
+    "ratio_partition",
     "simplex_projection",
 ]

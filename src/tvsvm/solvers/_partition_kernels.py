@@ -1,0 +1,248 @@
+"""Loops of the partition search: matching, contraction, moves of single nodes.
+
+A level is a graph in compressed rows (indptr, indices, weights, both directions of every edge)
+whose nodes stand for `sizes` rows each. A partition is `part`, the class of each node; nodes with
+`fixed` stay in theirs. The energy is Σ_k cut_k / B(s_k), B(s) = min((c - 1) s, N - s).
+"""
+
+import numpy as np
+
+from tvsvm._jit import kernel
+from tvsvm.results import BoolArray, FloatArray, IntArray
+
+GAIN = 1e-9  # relative gain below which a move is not worth making
+
+
+@kernel
+def balance_of(size: float, total: float, c: int) -> float:
+    """B of the indicator of a class of `size` rows."""
+    return min((c - 1) * size, total - size)
+
+
+@kernel
+def statistics(
+    indptr: IntArray,
+    indices: IntArray,
+    weights: FloatArray,
+    sizes: FloatArray,
+    part: IntArray,
+    c: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Cut and size of every class."""
+    cut, size = np.zeros(c), np.zeros(c)
+    for i in range(part.size):
+        size[part[i]] += sizes[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            if part[indices[e]] != part[i]:
+                cut[part[i]] += weights[e]
+    return cut, size
+
+
+@kernel
+def match(
+    indptr: IntArray,
+    indices: IntArray,
+    weights: FloatArray,
+    sizes: FloatArray,
+    part: IntArray,
+    order: IntArray,
+    largest: float,
+) -> tuple[IntArray, int]:
+    """Pair nodes of one class along heavy edges; the coarse node of each, and their number.
+
+    Edges are rated by w² / (s_i s_j), which keeps coarse nodes of like size.
+    """
+    n = part.size
+    coarse = np.full(n, -1, dtype=np.int64)
+    count = 0
+    for i in order:
+        if coarse[i] >= 0:
+            continue
+        best, rating = -1, 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if coarse[j] >= 0 or j == i or part[j] != part[i] or sizes[i] + sizes[j] > largest:
+                continue
+            rate = weights[e] * weights[e] / sizes[j]
+            if rate > rating:
+                best, rating = j, rate
+        coarse[i] = count
+        if best >= 0:
+            coarse[best] = count
+        count += 1
+    return coarse, count
+
+
+@kernel
+def contract(
+    indptr: IntArray, indices: IntArray, weights: FloatArray, coarse: IntArray, count: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The graph between coarse nodes: weights added up, edges inside a node left out."""
+    n = coarse.size
+    first = np.full(count, -1, dtype=np.int64)
+    second = np.full(count, -1, dtype=np.int64)
+    for i in range(n):
+        if first[coarse[i]] < 0:
+            first[coarse[i]] = i
+        else:
+            second[coarse[i]] = i
+    new_indptr = np.zeros(count + 1, dtype=np.int64)
+    new_indices = np.empty(indices.size, dtype=np.int64)
+    new_weights = np.empty(indices.size)
+    place = np.full(count, -1, dtype=np.int64)
+    filled = 0
+    for node in range(count):
+        begin = filled
+        for member in (first[node], second[node]):
+            if member < 0:
+                continue
+            for e in range(indptr[member], indptr[member + 1]):
+                other = coarse[indices[e]]
+                if other == node:
+                    continue
+                if place[other] < begin:
+                    place[other] = filled
+                    new_indices[filled] = other
+                    new_weights[filled] = weights[e]
+                    filled += 1
+                else:
+                    new_weights[place[other]] += weights[e]
+        new_indptr[node + 1] = filled
+    return new_indptr, new_indices[:filled].copy(), new_weights[:filled].copy()
+
+
+@kernel
+def best_move(
+    i: int,
+    indptr: IntArray,
+    indices: IntArray,
+    weights: FloatArray,
+    sizes: FloatArray,
+    part: IntArray,
+    cut: FloatArray,
+    size: FloatArray,
+    total: float,
+    linked: FloatArray,
+) -> tuple[int, float, float, float]:
+    """Class to which node i should go, what the energy changes by, and the two cuts then.
+
+    `linked` is room for c zeros, and is left so. -1 where there is no class to go to.
+    """
+    c, a = size.size, part[i]
+    degree = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        linked[part[indices[e]]] += weights[e]
+        degree += weights[e]
+    choice, change = -1, np.inf
+    rest = size[a] - sizes[i]
+    cut_a = cut[a] + 2 * linked[a] - degree
+    cut_b = 0.0
+    if degree > linked[a] and rest > 0:
+        leave = cut_a / balance_of(rest, total, c) - cut[a] / balance_of(size[a], total, c)
+        for b in range(c):
+            if b == a or linked[b] == 0.0 or size[b] + sizes[i] >= total:
+                continue
+            after = cut[b] + degree - 2 * linked[b]
+            delta = (
+                leave
+                + after / balance_of(size[b] + sizes[i], total, c)
+                - cut[b] / balance_of(size[b], total, c)
+            )
+            if delta < change:
+                choice, change, cut_b = b, delta, after
+    for e in range(indptr[i], indptr[i + 1]):
+        linked[part[indices[e]]] = 0.0
+    return choice, change, cut_a, cut_b
+
+
+@kernel
+def descend(
+    indptr: IntArray,
+    indices: IntArray,
+    weights: FloatArray,
+    sizes: FloatArray,
+    part: IntArray,
+    fixed: BoolArray,
+    c: int,
+    passes: int,
+) -> float:
+    """Move single nodes as long as the energy falls, in place; the energy at the end."""
+    cut, size = statistics(indptr, indices, weights, sizes, part, c)
+    total = size.sum()
+    linked = np.zeros(c)
+    energy = 0.0
+    for k in range(c):
+        energy += cut[k] / balance_of(size[k], total, c)
+    for _ in range(passes):
+        moves = 0
+        for i in range(part.size):
+            if fixed[i]:
+                continue
+            b, change, cut_a, cut_b = best_move(
+                i, indptr, indices, weights, sizes, part, cut, size, total, linked
+            )
+            if b >= 0 and change < -GAIN * energy:
+                a = part[i]
+                part[i], cut[a], cut[b] = b, cut_a, cut_b
+                size[a] -= sizes[i]
+                size[b] += sizes[i]
+                energy += change
+                moves += 1
+        if moves == 0:
+            break
+    return energy
+
+
+@kernel
+def climb(
+    indptr: IntArray,
+    indices: IntArray,
+    weights: FloatArray,
+    sizes: FloatArray,
+    part: IntArray,
+    fixed: BoolArray,
+    c: int,
+    patience: int,
+) -> float:
+    """Move nodes once, the best first, uphill too, and go back to the lowest energy met.
+
+    In place; returns what the energy fell by. It ends after `patience` moves without a new low.
+    For few nodes: each move looks at all of them.
+    """
+    n = part.size
+    cut, size = statistics(indptr, indices, weights, sizes, part, c)
+    total = size.sum()
+    linked = np.zeros(c)
+    settled = fixed.copy()
+    target = np.full(n, -1, dtype=np.int64)
+    moved = np.empty(n, dtype=np.int64)
+    origin = np.empty(n, dtype=np.int64)
+    height, lowest, kept, count = 0.0, 0.0, 0, 0
+    while count < n:
+        node, change, cut_a, cut_b = -1, np.inf, 0.0, 0.0
+        for i in range(n):
+            if settled[i]:
+                continue
+            b, delta, at_a, at_b = best_move(
+                i, indptr, indices, weights, sizes, part, cut, size, total, linked
+            )
+            if b >= 0 and delta < change:
+                node, change, cut_a, cut_b = i, delta, at_a, at_b
+                target[i] = b
+        if node < 0:
+            break
+        a, b = part[node], target[node]
+        part[node], cut[a], cut[b] = b, cut_a, cut_b
+        size[a] -= sizes[node]
+        size[b] += sizes[node]
+        settled[node] = True
+        moved[count], origin[count] = node, a
+        count += 1
+        height += change
+        if height < lowest:
+            lowest, kept = height, count
+        elif count - kept == patience:
+            break
+    for step in range(kept, count):
+        part[moved[step]] = origin[step]
+    return lowest

@@ -1,0 +1,147 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from references import random_graph
+from scipy.sparse import csr_array
+
+from tvsvm.graph import Graph
+from tvsvm.methods.ratio import ratio_energy
+from tvsvm.solvers import _partition_kernels as kernels
+from tvsvm.solvers import ratio_partition
+from tvsvm.solvers.partition import Level, partition_ratio
+
+cases = settings(deadline=None, derandomize=True, max_examples=15)
+seeds = st.integers(0, 2**31 - 1)
+
+
+def level_of(graph):
+    W = csr_array(graph.affinity)
+    return Level(
+        W.indptr.astype(np.int64), W.indices.astype(np.int64), W.data, np.ones(graph.n_nodes)
+    )
+
+
+def make(seed, n, c):
+    """A graph, a partition in which every class occurs, and one fixed node for each class."""
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, n)
+    part = np.concatenate([np.arange(c), rng.integers(0, c, n - c)])
+    fixed = np.arange(n) < c
+    return graph, part, fixed
+
+
+@cases
+@given(seed=seeds, c=st.sampled_from([2, 3, 5]))
+def test_energy_is_the_ratio_of_the_indicators(seed, c):
+    graph, part, _ = make(seed, 20, c)
+    expected = ratio_energy(graph, np.eye(c)[part])
+    assert partition_ratio(level_of(graph), part, c) == pytest.approx(expected, rel=1e-12)
+
+
+@cases
+@given(seed=seeds, c=st.sampled_from([2, 3, 5]))
+def test_a_move_changes_the_energy_by_what_is_said(seed, c):
+    graph, part, _ = make(seed, 20, c)
+    level = level_of(graph)
+    cut, size = kernels.statistics(*level, part, c)
+    for i in range(20):
+        b, change, cut_a, cut_b = kernels.best_move(i, *level, part, cut, size, 20.0, np.zeros(c))
+        energies = []
+        for k in range(c):
+            moved = part.copy()
+            moved[i] = k
+            energies.append(partition_ratio(level, moved, c))
+        if b >= 0:
+            assert energies[b] - energies[part[i]] == pytest.approx(change, abs=1e-12)
+            moved = part.copy()
+            moved[i] = b
+            after, _ = kernels.statistics(*level, moved, c)
+            assert (cut_a, cut_b) == pytest.approx((after[part[i]], after[b]))
+            near = {part[j] for j in np.flatnonzero(graph.affinity[[i]].toarray())} - {part[i]}
+            assert energies[b] <= min(energies[k] for k in near) + 1e-12
+
+
+@cases
+@given(seed=seeds, c=st.sampled_from([2, 3]))
+def test_never_rises_keeps_fixed_nodes_and_finds_the_best_of_few(seed, c):
+    graph, part, fixed = make(seed, 8, c)
+    level = level_of(graph)
+    found, energies = ratio_partition(csr_array(graph.affinity), part, fixed)
+    assert (np.diff(energies) <= 0).all()
+    assert energies[0] == partition_ratio(level, part, c)
+    assert energies[-1] == pytest.approx(partition_ratio(level, found, c))
+    np.testing.assert_array_equal(found[fixed], part[fixed])
+    assert set(found) == set(range(c))
+    free = [
+        partition_ratio(level, np.concatenate([np.arange(c), rest]), c)
+        for rest in product(range(c), repeat=8 - c)
+    ]
+    assert min(free) - 1e-12 <= energies[-1] <= np.median(free) + 1e-12
+
+
+def cliques(n_groups, size, between=0.02):
+    """Groups of nodes, each linked within, and weakly to the next group."""
+    W = np.kron(np.eye(n_groups), np.ones((size, size)))
+    for k in range(n_groups - 1):
+        W[k * size, (k + 1) * size] = W[(k + 1) * size, k * size] = between
+    return Graph(W - np.diag(np.diag(W)))
+
+
+@pytest.mark.parametrize("c", [2, 3, 6])
+def test_groups_are_found_from_noise(c):
+    graph = cliques(c, 30)
+    truth = np.repeat(np.arange(c), 30)
+    fixed = np.arange(c * 30) % 30 == 7
+    rng = np.random.default_rng(0)
+    start = np.where(
+        fixed, truth, np.where(rng.random(truth.size) < 0.6, truth, rng.permuted(truth))
+    )
+    found, _ = ratio_partition(csr_array(graph.affinity), start, fixed)
+    np.testing.assert_array_equal(found, truth)
+
+
+def test_classes_that_took_each_others_place_are_exchanged():
+    """Each class has all of the other's group, where no single node gains by moving."""
+    graph = cliques(2, 60)
+    truth = np.repeat([0, 1], 60)
+    fixed = np.arange(120) % 60 == 7
+    start = np.where(fixed, truth, 1 - truth)
+    found, energies = ratio_partition(csr_array(graph.affinity), start, fixed)
+    np.testing.assert_array_equal(found, truth)
+    assert energies[-1] < energies[0]
+
+
+def test_twice_the_same():
+    graph, part, fixed = make(3, 400, 4)
+    W = csr_array(graph.affinity)
+    before = part.copy()
+    first, second = (ratio_partition(W, part, fixed)[0] for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(part, before)
+
+
+def test_coarse_graph_keeps_cuts_and_sizes():
+    graph, part, _ = make(5, 100, 3)
+    level = level_of(graph)
+    coarse, count = kernels.match(*level, part, np.arange(100), 10.0)
+    sizes = np.bincount(coarse, level.sizes, count)
+    smaller = Level(*kernels.contract(*level[:3], coarse, count), sizes)
+    assert count < 100
+    assert np.bincount(coarse).max() == 2
+    coarse_part = np.empty(count, dtype=np.int64)
+    coarse_part[coarse] = part
+    np.testing.assert_array_equal(coarse_part[coarse], part)  # only nodes of one class are merged
+    assert partition_ratio(smaller, coarse_part, 3) == pytest.approx(
+        partition_ratio(level, part, 3)
+    )
+
+
+def test_graph_without_edges():
+    part = np.array([0, 1, 0, 1])
+    fixed = np.array([True, True, False, False])
+    found, energies = ratio_partition(csr_array((4, 4)), part, fixed)
+    np.testing.assert_array_equal(found, part)
+    np.testing.assert_array_equal(energies, 0.0)
