@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SOURCES := src tests benchmarks examples
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench docs dist clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -26,7 +26,18 @@ bench: $(READY)
 	$(BIN)/pip install --quiet -e ".[bench]"
 	$(BIN)/python -m benchmarks
 
+docs: $(READY)
+	$(BIN)/pip install --quiet -e ".[docs]"
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+dist: $(READY)
+	$(BIN)/pip install --quiet build
+	rm -rf dist
+	$(BIN)/python -m build
+
 clean:
+	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml

@@ -242,6 +242,9 @@ def test_clear_classes_with_a_component_that_no_label_reaches(Classifier, n_clas
 # ---- digits ------------------------------------------------------------------------------------
 
 
+N_DRAWS = 8
+
+
 def mean_error(Classifier, X, truth, n_draws):
     """Per cent of the unlabelled rows that are wrong, over draws of one label a class."""
     errors = []
@@ -266,30 +269,21 @@ def digits():
     """Rows and classes of two sets of digits, with the error of LapRLS on them."""
     X, y = load_digits(return_X_y=True)
     pairs = {n: digits_of(X, y, classes) for n, classes in ((2, [4, 9]), (4, [0, 1, 4, 9]))}
-    return {n: (*pair, mean_error(LapRLS, *pair, n_draws=3)) for n, pair in pairs.items()}
+    return {n: (*pair, mean_error(LapRLS, *pair, n_draws=N_DRAWS)) for n, pair in pairs.items()}
 
 
-# 34 of the nines and 27 of the ones hang on the rest of their class by next to nothing. With few
-# labels the ratio is lower where they join another class: run from the true classes, it leads away
-# from them too. So it is the objective that fails here, not the search.
-PREFERS_ANOTHER_CUT = pytest.mark.xfail(
-    strict=True, reason="the balanced ratio of the digits' graph is lower for another partition"
+# 34 of the nines and 27 of the ones hang on the rest of their class by next to nothing, and with an
+# unlucky label no cut that the graph knows of is the right one: hence a mean over draws.
+NOT_BETTER = pytest.mark.xfail(
+    strict=True, reason="a nearly detached part of a class is given away"
 )
 
 
-@pytest.mark.parametrize(
-    ("Classifier", "n_classes"),
-    [
-        (TVRLS, 2),
-        (TVSVM, 2),
-        pytest.param(CheegerRLS, 2, marks=PREFERS_ANOTHER_CUT),
-        pytest.param(CheegerSVM, 2, marks=PREFERS_ANOTHER_CUT),
-        *(pytest.param(Classifier, 4, marks=PREFERS_ANOTHER_CUT) for Classifier in BALANCED),
-    ],
-)
+@each_method
+@pytest.mark.parametrize("n_classes", [2, pytest.param(4, marks=NOT_BETTER)])
 def test_digits_with_one_label_a_class(Classifier, n_classes, digits):
     X, truth, of_laprls = digits[n_classes]
-    assert mean_error(Classifier, X, truth, n_draws=3) < min(of_laprls, 6.0)
+    assert mean_error(Classifier, X, truth, n_draws=N_DRAWS) < of_laprls
 
 
 @each_method

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         SVM,
         TVRLS,
         TVSVM,
+        AutoTV,
         CheegerRLS,
         CheegerSVM,
         LapRLS,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 # Where each public name lives. It is imported when first used, so that `import tvsvm` is quick.
 _CLASSIFIERS = ("RLS", "SVM", "LapRLS", "LapSVM", "TVRLS", "TVSVM", "CheegerRLS", "CheegerSVM")
 _HOME = {
+    "AutoTV": "tvsvm.estimators",
     **dict.fromkeys(_CLASSIFIERS, "tvsvm.estimators"),
     **dict.fromkeys(("Graph", "knn_graph"), "tvsvm.graph"),
     **dict.fromkeys(("plot_confidence", "plot_energy", "plot_map"), "tvsvm.plots"),
@@ -32,6 +34,7 @@ __all__ = [
     "SVM",
     "TVRLS",
     "TVSVM",
+    "AutoTV",
     "CheegerRLS",
     "CheegerSVM",
     "Graph",

@@ -1,5 +1,6 @@
 """Estimators: the only place that sees X and y, in scikit-learn's manner."""
 
+from tvsvm.estimators.auto import AutoTV
 from tvsvm.estimators.classifiers import (
     RLS,
     SVM,
@@ -11,4 +12,4 @@ from tvsvm.estimators.classifiers import (
     LapSVM,
 )
 
-__all__ = ["RLS", "SVM", "TVRLS", "TVSVM", "CheegerRLS", "CheegerSVM", "LapRLS", "LapSVM"]
+__all__ = ["RLS", "SVM", "TVRLS", "TVSVM", "AutoTV", "CheegerRLS", "CheegerSVM", "LapRLS", "LapSVM"]

@@ -129,6 +129,25 @@ def many_classes(
     return min(ends, key=lambda end: end.energy)
 
 
+def from_partition(
+    problem: Problem,
+    loss: Loss,
+    partition: FloatArray,
+    strengths: TVStrengths,
+    *,
+    tol: float,
+    max_iter: int,
+    n_jobs: int | None = None,
+) -> MethodResult:
+    """The iteration for c > 1 from a partition that is taken as it is, with its class sizes."""
+    graph = problem.graph
+    assert graph is not None
+    step = loss.kernel_step(problem, lam=strengths.lam, r=strengths.r, offset=1 / problem.n_columns)
+    shares = shares_of(partition)
+    end = _iterate(problem, step, graph, partition, strengths, shares, tol, max_iter, n_jobs)
+    return lowest(problem, [end], strengths.lam / strengths.r)
+
+
 def _two_classes(
     problem: Problem,
     loss: Loss,

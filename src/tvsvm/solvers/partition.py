@@ -44,6 +44,7 @@ def ratio_partition(
     part: IntArray,
     fixed: BoolArray,
     *,
+    split: bool = True,
     max_cycles: int = 20,
 ) -> tuple[IntArray, FloatArray]:
     """Lower Σ_k cut_k / B(s_k) over partitions in which fixed nodes stay in their class.
@@ -63,6 +64,8 @@ def ratio_partition(
         Class of each node at the start, every class from 0 to the largest occurring.
     fixed : boolean array of shape (N,)
         Nodes that do not move.
+    split : bool
+        Whether classes are split anew; without, the end stays closer to the start.
     max_cycles : int
         Most cycles; they also end when three in a row have gained nothing.
 
@@ -85,7 +88,7 @@ def ratio_partition(
     idle, tried = 0, Tried(list)
     random = np.random.RandomState(0)
     for _ in range(max_cycles):
-        found = _cycle(finest, best, fixed, c, tried, random)
+        found = _cycle(finest, best, fixed, c, tried if split else None, random)
         energy = partition_ratio(finest, found, c)
         idle = 0 if energy < energies[-1] * (1 - LEAST_GAIN) else idle + 1
         if energy < energies[-1]:
@@ -110,7 +113,7 @@ def _cycle(
     part: IntArray,
     fixed: BoolArray,
     c: int,
-    tried: Tried,
+    tried: Tried | None,
     random: np.random.RandomState,
 ) -> IntArray:
     """Coarsen, search on the coarsest level, unfold."""
@@ -134,13 +137,12 @@ def _cycle(
         coarse_part = np.empty(count, dtype=np.int64)
         coarse_part[coarse] = part
         part = coarse_part
-    split = False
     for level, coarse, held in zip(levels[::-1], maps[::-1], fixings[::-1], strict=True):
         descend(*level, part, held, c, PASSES)
         if part.size <= FEW * c:
             _climb(level, part, held, c)
-        if not split and part.size >= min(SPLIT_AT * c, finest.sizes.size):
-            part, split = _search(level, part, held, c, tried), True
+        if tried is not None and part.size >= min(SPLIT_AT * c, finest.sizes.size):
+            part, tried = _search(level, part, held, c, tried), None
         part = part[coarse]
     return part
 

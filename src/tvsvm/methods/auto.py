@@ -1,0 +1,150 @@
+"""The recommended choice: four methods run, one of them kept, and the reason told.
+
+Where classes are clusters a partition of low ratio is by far the best answer. Where they overlap
+it cuts in the wrong place, and smoother functions are the better guide. Labels held back tell which
+is the case if there are enough of them; otherwise the partition itself does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tvsvm.losses import Squared
+from tvsvm.methods.laplacian import laplacian
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.methods.ratio import rounded, search
+from tvsvm.methods.supervised import supervised
+from tvsvm.methods.total_variation import TVStrengths, from_partition
+from tvsvm.results import FloatArray, IntArray
+from tvsvm.start import poisson
+
+LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
+WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.5, R)
+MOST_FOLDS = 3
+CUT_LIMIT = 0.1  # share of the edge weight: a cut longer than this divides no clusters
+LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
+
+Method = Callable[[Problem], MethodResult]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and why.
+
+    Attributes
+    ----------
+    method : str
+        "kernel", "laplacian", "smooth" (weak total variation from Poisson learning) or
+        "balanced" (total variation from a partition of low ratio).
+    reason : str
+        One sentence.
+    held_back : dict
+        Share of held-back labels that each method missed; empty if there were too few.
+    """
+
+    method: str
+    reason: str
+    held_back: dict[str, float]
+
+
+def auto(
+    problem: Problem, *, tol: float, max_iter: int, n_jobs: int | None = None
+) -> tuple[MethodResult, Choice]:
+    """Run the candidates for c > 1 functions and keep one; see the module."""
+    graph = problem.graph
+    assert graph is not None
+
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
+
+    def kernel(p: Problem) -> MethodResult:
+        return supervised(p, Squared(ETA), lam=LAM)
+
+    def smooth_laplacian(p: Problem) -> MethodResult:
+        return laplacian(p, Squared(ETA), lam=LAM, gamma=GAMMA, tol=1e-2, max_iter=50)
+
+    def smooth(p: Problem) -> MethodResult:
+        start = rounded(p, poisson(p, graph))
+        return from_partition(p, Squared(ETA), start, WEAK, **options)
+
+    def balanced(p: Problem) -> MethodResult:
+        start, _ = search(p, graph, poisson(p, graph))
+        return from_partition(p, Squared(ETA), start, STRONG, **options)
+
+    methods: dict[str, Method] = {
+        "balanced": balanced,
+        "smooth": smooth,
+        "laplacian": smooth_laplacian,
+        "kernel": kernel,
+    }
+    results = {name: methods[name](problem) for name in ("balanced", "smooth")}
+    favourite, reason = _from_the_cut(problem, results["balanced"], results["smooth"])
+    missed = _held_back(problem, methods)
+    chosen = min(missed, key=lambda name: (missed[name], name != favourite), default=favourite)
+    if missed:
+        count = _folds(problem)[1]
+        reason = f"of {count} labels held back it missed {missed[chosen]:.0%}, no method fewer"
+    result = results[chosen] if chosen in results else methods[chosen](problem)
+    return result, Choice(chosen, reason, missed)
+
+
+def _from_the_cut(
+    problem: Problem, balanced: MethodResult, smooth: MethodResult
+) -> tuple[str, str]:
+    """Whether the partition of low ratio is to be trusted, by its cut and its classes' sizes."""
+    graph = problem.graph
+    assert graph is not None
+    partition, other = (rounded(problem, result.solution) for result in (balanced, smooth))
+    weight = float(graph.edge_weights.sum())
+    cut = float(np.sum(graph.total_variation(partition))) / 2 / weight if weight > 0 else 0.0
+    if cut > CUT_LIMIT:
+        return "smooth", f"the classes overlap: {cut:.0%} of the edge weight would be cut"
+    loss = _evenness(other) - _evenness(partition)
+    if loss > LESS_EVEN:
+        return "smooth", "the balanced cut would leave some classes next to nothing"
+    return "balanced", f"the classes are clusters: only {cut:.1%} of the edge weight is cut"
+
+
+def _evenness(partition: FloatArray) -> float:
+    """Effective number of classes over their number: 1 for equal classes."""
+    shares = partition.mean(axis=0)
+    shares = shares[shares > 0]
+    return float(np.exp(-np.sum(shares * np.log(shares))) / partition.shape[1])
+
+
+def _folds(problem: Problem) -> tuple[IntArray, int]:
+    """Fold of each label, -1 for those never held back, and how many are held back in all.
+
+    A class always keeps a label, and every class its turn.
+    """
+    codes = problem.targets.argmax(axis=1)
+    counts = np.bincount(codes, minlength=problem.n_columns)
+    n_folds = min(MOST_FOLDS, int(counts.max()))
+    fold = np.full(codes.size, -1)
+    random = np.random.RandomState(0)
+    for k in np.flatnonzero(counts >= 2):
+        rows = random.permutation(np.flatnonzero(codes == k))
+        fold[rows] = np.arange(rows.size) % n_folds
+    return fold, int(np.sum(fold >= 0))
+
+
+def _held_back(problem: Problem, methods: dict[str, Method]) -> dict[str, float]:
+    """Share of held-back labels that each method misses; empty if fewer than one a class."""
+    fold, count = _folds(problem)
+    if count < max(problem.n_columns, 6):
+        return {}
+    wrong = dict.fromkeys(methods, 0)
+    for f in range(fold.max() + 1):
+        test = fold == f
+        part = replace(
+            problem,
+            rows=problem.rows[~test],
+            targets=problem.targets[~test],
+            weights=problem.weights[~test],
+        )
+        truth = problem.targets[test].argmax(axis=1)
+        for name, method in methods.items():
+            found = method(part).solution[problem.rows[test]].argmax(axis=1)
+            wrong[name] += int(np.sum(found != truth))
+    return {name: missed / count for name, missed in wrong.items()}

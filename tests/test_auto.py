@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_sklearn import EXPECTED_FAILURES
+
+from tvsvm import AutoTV
+from tvsvm.methods.auto import _evenness, _folds
+from tvsvm.methods.problem import Problem
+
+
+@parametrize_with_checks([AutoTV()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_sklearn_compatible(estimator, check):
+    check(estimator)
+
+
+def partly(truth, per_class, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.full(len(truth), -1)
+    for k in np.unique(truth):
+        known = rng.choice(np.flatnonzero(truth == k), per_class, replace=False)
+        y[known] = truth[known]
+    return y
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_clusters_are_cut(n_classes):
+    X, truth = make_blobs(200, centers=n_classes, cluster_std=0.5, random_state=1)
+    model = AutoTV(random_state=0).fit(X, partly(truth, 1))
+    np.testing.assert_array_equal(model.transduction_, truth)
+    np.testing.assert_array_equal(model.predict(X), truth)
+    assert model.report_["method"] == "balanced"
+    assert "clusters" in model.report_["reason"]
+    assert model.report_["held_back"] == {}
+
+
+def test_the_method_that_misses_fewest_labels_is_kept():
+    """A graph that joins rows at random misleads the methods that trust it most."""
+    X, truth = make_blobs(150, centers=3, cluster_std=1.0, random_state=3)
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.random((150, 150)) < 0.05, 1)
+    model = AutoTV(graph=1.0 * (W + W.T), random_state=0).fit(X, partly(truth, 10))
+    missed = model.report_["held_back"]
+    assert set(missed) == {"kernel", "laplacian", "smooth", "balanced"}
+    assert missed[model.report_["method"]] == min(missed.values()) < max(missed.values())
+    assert "30 labels held back" in model.report_["reason"]
+
+
+def test_digits_with_one_label_a_class():
+    X, truth = load_digits(return_X_y=True)
+    known = np.unique(truth, return_index=True)[1]
+    y = np.full(len(truth), -1)
+    y[known] = truth[known]
+    model = AutoTV(random_state=0).fit(X, y)
+    assert np.mean(model.transduction_ != truth) < 0.06
+    again = clone(model).fit(X, y)
+    np.testing.assert_array_equal(again.transduction_, model.transduction_)
+
+
+def test_one_class_is_told():
+    model = AutoTV().fit(np.arange(6.0)[:, None], ["a", None, None, "a", None, None])
+    assert set(model.transduction_) == {"a"}
+    assert model.report_["method"] == "constant"
+
+
+def test_a_class_always_keeps_a_label():
+    codes = np.array([0, 0, 0, 0, 1, 1, 2])
+    problem = Problem(None, np.arange(7), np.eye(3)[codes], np.ones(7))
+    fold, count = _folds(problem)
+    assert count == 6
+    assert fold[6] == -1
+    for f in range(fold.max() + 1):
+        assert set(codes[fold != f]) == {0, 1, 2}
+
+
+def test_evenness():
+    assert _evenness(np.eye(4)) == pytest.approx(1.0)
+    assert _evenness(np.eye(4)[[0, 0, 0, 0]]) == pytest.approx(0.25)
