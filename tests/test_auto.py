@@ -2,17 +2,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_sklearn import EXPECTED_FAILURES
 
 from tvsvm import AutoTV
 from tvsvm.methods.auto import _evenness, _folds
 from tvsvm.methods.problem import Problem
-
-
-@parametrize_with_checks([AutoTV()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
-def test_sklearn_compatible(estimator, check):
-    check(estimator)
 
 
 def partly(truth, per_class, seed=0):

@@ -7,7 +7,7 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
-from tvsvm import RLS, LapSVM
+from tvsvm import RLS, AutoTV, LapSVM
 from tvsvm.persistence import CLASSIFIERS, HEADER, ModelError, SavedModel, load_model, save_model
 from tvsvm.tables.base import Chunk
 from tvsvm.tables.cells import object_array
@@ -37,7 +37,7 @@ def fitted(classifier=None, chunk=None):
     return SavedModel(model, reader)
 
 
-@pytest.mark.parametrize("classifier", [RLS(), LapSVM(random_state=3)])
+@pytest.mark.parametrize("classifier", [RLS(), LapSVM(random_state=3), AutoTV()])
 def test_a_saved_model_predicts_the_same(tmp_path, classifier):
     saved, path = fitted(classifier), tmp_path / "model.skops"
     save_model(path, saved)

@@ -18,14 +18,23 @@ from tvsvm.tables.features import Feature, FeatureReader
 FORMAT = 1
 HEADER = "tvsvm.json"
 # All that a model may be made of besides scikit-learn, NumPy and Python's own plain types.
-CLASSIFIERS = ("RLS", "SVM", "LapRLS", "LapSVM", "TVRLS", "TVSVM", "CheegerRLS", "CheegerSVM")
+PAPER = ("RLS", "SVM", "LapRLS", "LapSVM", "TVRLS", "TVSVM", "CheegerRLS", "CheegerSVM")
+CLASSIFIERS = (*PAPER, "AutoTV")
 TRUSTED = frozenset(
-    [f"tvsvm.estimators.classifiers.{name}" for name in CLASSIFIERS]
+    [f"tvsvm.estimators.classifiers.{name}" for name in PAPER]
+    + ["tvsvm.estimators.auto.AutoTV"]
     + [f"tvsvm._kernel_functions.{name}" for name in ("RowKernel", "_rbf")]
     + ["tvsvm.kernel.Expansion", "tvsvm.tables.features.BlockScaler", "numpy.dtype"]
 )
 # What the classifier knows of the rows it was fitted to: large, and perhaps private.
-ABOUT_ROWS = ("transduction_", "label_distributions_", "reachable_", "graph_", "labeled_")
+ABOUT_ROWS = (
+    "transduction_",
+    "label_distributions_",
+    "reachable_",
+    "graph_",
+    "labeled_",
+    "_memory",
+)
 
 
 class ModelError(ValueError):

@@ -11,7 +11,7 @@ from tvsvm.cli.errors import UserError
 
 
 class Method(StrEnum):
-    """The eight classifiers."""
+    """The classifiers."""
 
     RLS = "RLS"
     SVM = "SVM"
@@ -21,6 +21,7 @@ class Method(StrEnum):
     TVSVM = "TVSVM"
     CheegerRLS = "CheegerRLS"
     CheegerSVM = "CheegerSVM"
+    AutoTV = "AutoTV"
 
 
 DEFAULT_METHOD = Method.TVRLS
