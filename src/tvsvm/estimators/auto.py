@@ -17,7 +17,9 @@ from tvsvm.methods.problem import MethodResult, Problem
 class AutoTV(GraphClassifier):
     """Recommended: total variation where classes are clusters, smoother functions where not.
 
-    Four least-squares methods compete: the kernel alone (RLS), the graph Laplacian (LapRLS), weak
+    min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ S(f),
+
+    over labelled rows i, for four terms S that compete, from none to a cut: the kernel alone (RLS), the graph Laplacian (LapRLS), weak
     total variation from Poisson learning, and total variation from a partition of low balanced
     ratio Σ_k cut_k / B_k (TVRLS). If there are labels to spare, folds of them are held back and
     the method that misses fewest is kept. Otherwise it is the last, unless its cut crosses more
