@@ -19,11 +19,12 @@ class AutoTV(GraphClassifier):
 
     min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ S(f),
 
-    over labelled rows i, for four terms S that compete, from none to a cut: the kernel alone (RLS), the graph Laplacian (LapRLS), weak
-    total variation from Poisson learning, and total variation from a partition of low balanced
-    ratio Σ_k cut_k / B_k (TVRLS). If there are labels to spare, folds of them are held back and
-    the method that misses fewest is kept. Otherwise it is the last, unless its cut crosses more
-    than a tenth of the edge weight or leaves some classes next to nothing: then the third.
+    over labelled rows i, for four terms S that compete: none (RLS), the graph Laplacian (LapRLS),
+    weak total variation from Poisson learning, and total variation from a partition of low
+    balanced ratio Σ_k cut_k / B_k (TVRLS). If there are labels to spare, folds of them are held
+    back and the method that misses fewest is kept. Otherwise it is the last, unless its cut
+    crosses more than a tenth of the edge weight or leaves some classes next to nothing: then the
+    third.
     """
 
     tol: float = parameter(

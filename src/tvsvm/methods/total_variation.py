@@ -1,7 +1,7 @@
 """TVRLS and TVSVM: total variation on the graph, with the balance that keeps it from vanishing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -145,7 +145,9 @@ def from_partition(
     step = loss.kernel_step(problem, lam=strengths.lam, r=strengths.r, offset=1 / problem.n_columns)
     shares = shares_of(partition)
     end = _iterate(problem, step, graph, partition, strengths, shares, tol, max_iter, n_jobs)
-    return lowest(problem, [end], strengths.lam / strengths.r)
+    solution = end.solution.copy()
+    solution[problem.rows] = problem.targets  # with few rows the labels are most of what is known
+    return lowest(problem, [replace(end, solution=solution)], strengths.lam / strengths.r)
 
 
 def _two_classes(
