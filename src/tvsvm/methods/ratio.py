@@ -21,7 +21,7 @@ STEP = 0.3  # largest move of a row before the prox; ten times as much jumps abo
 KERNEL_SHARE = 0.5  # how much of a step passes through the kernel: measured best for many classes
 PROX_TOL = 1e-2
 ROUND_EVERY = 3  # steps between two looks at the partition
-LEAST_GAIN = 1e-4  # when to give up
+LEAST_GAIN, MOST_FAILURES = 1e-4, 3  # when to give up
 LOYALTY = 0.25  # to the first guess, see `search`
 
 
@@ -160,13 +160,12 @@ def refine(
     through_kernel: KernelMap,
     *,
     max_rounds: int = 20,
-    patience: int = 3,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, list[float], bool]:
     """Lower the ratio of a partition; its best version, the falling energies, and whether it ended.
 
     After every few steps the partition is rounded and compared with the best so far. A round
-    without a gain is taken back and tried again with half the step, `patience` times.
+    without a gain is taken back and tried again with half the step, a few times.
     """
     step = RatioStep(problem, graph, through_kernel, n_jobs)
     best = rounded(problem, start)
@@ -183,6 +182,6 @@ def refine(
             energies.append(energy)
         else:
             length, failures = length / 2, failures + 1
-            if failures == patience:
+            if failures == MOST_FAILURES:
                 return best, energies, True
     return best, energies, False
