@@ -8,11 +8,12 @@ N/c rows is balanced (Bresson, Laurent, Uminsky and von Brecht, NIPS 2013).
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array, diags_array
 
 from tvsvm.graph import Graph
 from tvsvm.methods.problem import Problem
-from tvsvm.results import FloatArray
+from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import graph_tv_prox, ratio_partition
 
 KernelMap = Callable[[FloatArray], FloatArray]
@@ -23,6 +24,8 @@ PROX_TOL = 1e-2
 ROUND_EVERY = 3  # steps between two looks at the partition
 LEAST_GAIN, MOST_FAILURES = 1e-4, 3  # when to give up
 LOYALTY = 0.25  # to the first guess, see `search`
+WALK, CLEARLY = 16, 0.05  # steps of a walk; how much more of them must end where they belong
+TIE = 0.01  # relative difference of energies that says nothing about which label belongs where
 
 
 def balance(F: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -89,25 +92,48 @@ def partition_energy(problem: Problem, graph: Graph, F: FloatArray) -> float:
 
 
 def search(problem: Problem, graph: Graph, start: FloatArray) -> tuple[FloatArray, list[float]]:
-    """Partition of low ratio near the one that c > 1 functions suggest, and the falling ratios.
+    """Partition of low ratio near the one that c > 1 functions suggest, and the falling energies.
 
-    Once by moves alone and once with classes split anew, which may lead far away from the start:
+    First by moves alone, then with classes split anew, which may lead far away from the start:
     each percent of the rows that changes its class must be worth a quarter of a percent of ratio.
+    The ratio hardly sees which label belongs to which part: where random walks from the labels
+    disagree, they decide.
     """
     fixed = np.zeros(len(start), dtype=bool)
     fixed[problem.rows] = True
     first = rounded(problem, start).argmax(axis=1)
     W = csr_array(graph.affinity)
-    near, to_near = ratio_partition(W, first, fixed, split=False)
-    far, to_far = ratio_partition(W, first, fixed)
-    cost_near, cost_far = (
-        energies[-1] * (1 + LOYALTY * np.mean(part != first))
-        for part, energies in ((near, to_near), (far, to_far))
-    )
+    near, to_near = ratio_partition(W, first, fixed, loyalty=LOYALTY, split=False)
+    best, to_best = ratio_partition(W, near, fixed, guess=first, loyalty=LOYALTY)
+    energies = [*to_near.tolist(), *to_best[1:].tolist()]
     eye = np.eye(start.shape[1])
-    if cost_near <= cost_far:
-        return eye[near], to_near.tolist()
-    return eye[far], to_far.tolist()
+    name = _names(problem, W, eye[best])
+    if (name != np.arange(name.size)).any():
+        renamed = rounded(problem, eye[name[best]]).argmax(axis=1)
+        other, to_other = ratio_partition(
+            W, renamed, fixed, guess=first, loyalty=LOYALTY, split=False
+        )
+        if to_other[-1] < energies[-1] * (1 + TIE):
+            best = other
+            energies.append(min(float(to_other[-1]), energies[-1]))
+    return eye[best], energies
+
+
+def _names(problem: Problem, W: csr_array, partition: FloatArray) -> IntArray:
+    """Class of each part of a partition, by where short random walks from the labels end."""
+    degree = W.sum(axis=1)
+    walk = (diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ W).T.tocsr()
+    mass = np.zeros_like(partition)
+    mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
+    for _ in range(WALK):
+        mass = walk @ mass
+    ends = mass.T @ partition  # (class of the label, part)
+    label, part = linear_sum_assignment(-ends)
+    clear = ends[label, part].sum() > np.trace(ends) + CLEARLY
+    names = np.arange(len(ends))
+    if clear:
+        names[part] = label
+    return names
 
 
 def shares_of(partition: FloatArray) -> FloatArray:
