@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SOURCES := src tests benchmarks examples
 
-.PHONY: demo test lint format bench docs dist clean
+.PHONY: demo test lint format bench bench-quick docs dist clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -25,6 +25,11 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/pip install --quiet -e ".[bench]"
 	$(BIN)/python -m benchmarks
+
+# Under two minutes; fails if a goal of speed is missed by more than a fifth.
+bench-quick: $(READY)
+	$(BIN)/pip install --quiet -e ".[bench]"
+	$(BIN)/python -m benchmarks.speed --quick
 
 docs: $(READY)
 	$(BIN)/pip install --quiet -e ".[docs]"

@@ -2,6 +2,6 @@
 
 import runpy
 
-for name in ("tv", "neighbors", "kernel"):
+for name in ("tv", "neighbors", "kernel", "speed"):
     print(f"\n== benchmarks.{name}", flush=True)
     runpy.run_module(f"benchmarks.{name}", run_name="__main__")

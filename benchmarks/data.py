@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tvsvm.datasets import load
+from tvsvm.datasets import draw_labels, load
 from tvsvm.graph import knn_graph
 
 
@@ -30,11 +30,53 @@ def mnist_graph():
 
 def synthetic_graph(n_nodes, rng):
     """About seven edges a node: ten curved 3-dimensional sheets in 20 dimensions."""
-    sheet = rng.integers(0, 10, n_nodes)
-    base = rng.random((n_nodes, 3))
-    frequencies = rng.standard_normal((10, 3, 20))
-    X = np.sin(np.einsum("nd,ndk->nk", base, frequencies[sheet])) + sheet[:, None]
-    return unit_weights(knn_graph(X.astype(np.float32))), sheet
+    X, sheet = sheets(n_nodes, rng, n_columns=20)
+    return unit_weights(knn_graph(X + sheet[:, None].astype(np.float32))), sheet
+
+
+def sheets(n_rows, rng, *, n_columns):
+    """Ten curved 3-dimensional sheets that meet in a corner, and the sheet of each row."""
+    sheet = rng.integers(0, 10, n_rows)
+    base = rng.random((n_rows, 3), dtype=np.float32)
+    frequencies = rng.standard_normal((10, 3, n_columns), dtype=np.float32)
+    X = np.empty((n_rows, n_columns), dtype=np.float32)
+    for k in range(10):
+        X[sheet == k] = np.sin(base[sheet == k] @ frequencies[k])
+    return X, sheet
+
+
+def repeated(X, y, n_rows, rng):
+    """Rows of X again and again, each time with noise of a tenth of the columns' spread."""
+    chosen = np.arange(n_rows) % len(y)
+    noise = rng.standard_normal((n_rows, X.shape[1]), dtype=np.float32)
+    return X[chosen] + 0.1 * X.std(axis=0) * noise, y[chosen]
+
+
+def named_rows(name, n_rows):
+    """So many rows of "sheets" in 32 dimensions, or of a data set, and their classes."""
+    rng = np.random.default_rng(0)
+    if name == "sheets":
+        return sheets(n_rows, rng, n_columns=32)
+    dataset = load(name)
+    X, y = dataset.X.astype(np.float32), dataset.y
+    return (X, y) if n_rows == len(y) else repeated(X, y, n_rows, rng)
+
+
+def one_label_a_class(y):
+    """The class of one random row of each class, -1 elsewhere."""
+    shown = np.full(len(y), -1)
+    rows = draw_labels(y, 1, 0)
+    shown[rows] = y[rows]
+    return shown
+
+
+def at_hand(name):
+    """Whether a data set is in the folder; a line says so if it is not."""
+    path = Path(os.environ.get("TVSVM_DATA") or ".") / f"{name}.npz"
+    if not os.environ.get("TVSVM_DATA") or not path.exists():
+        print(f"{name}.npz is not in the folder TVSVM_DATA: left out", flush=True)
+        return False
+    return True
 
 
 def unit_weights(graph):

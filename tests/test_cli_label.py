@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from tvsvm.cli import estimates, fitting
+from tvsvm.cli import fitting
 from tvsvm.cli.main import app
+from tvsvm.estimators import capacity
 from tvsvm.tables import base, text
 
 N = 60
@@ -305,9 +306,16 @@ def test_if_the_model_cannot_be_saved_no_table_appears(table, monkeypatch):
 
 
 def test_too_little_memory_is_told_before_it_is_taken(table, monkeypatch):
-    monkeypatch.setattr(estimates, "available_memory", lambda: 1e6)
+    monkeypatch.setattr(capacity, "available_memory", lambda: 1e3)
     result = run("label", table)
     assert (result.exit_code, "and 1 MB are free" in result.stderr) == (1, True)
+
+
+def test_too_little_memory_for_the_fit_is_told_in_its_sentence(table, monkeypatch):
+    monkeypatch.setattr(capacity, "available_memory", lambda: 50e3)
+    result = run("label", table, "--method", "LapRLS")
+    assert result.exit_code == 1
+    assert "error: LapRLS needs about 1 MB of memory for 60 rows" in result.stderr
 
 
 def test_a_missing_package_is_named(table, monkeypatch):

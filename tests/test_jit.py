@@ -12,6 +12,7 @@ import textwrap
 from numba.core.dispatcher import Dispatcher
 
 import tvsvm
+from tvsvm import _jit
 
 FIRST_SOLVE = """
     import numpy as np
@@ -27,15 +28,18 @@ FIRST_SOLVE = """
 """
 
 
-def run(code, **environment):
-    done = subprocess.run(
+def process(code, **environment):
+    return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, **environment},
     )
-    return done.stdout.strip()
+
+
+def run(code, **environment):
+    return process(code, **environment).stdout.strip()
 
 
 def modules():
@@ -130,3 +134,58 @@ def test_without_a_place_for_the_cache_it_still_runs():
         print(twice(21))
     """
     assert run(code) == "42"
+
+
+# ---- telling that it compiles ------------------------------------------------------------------
+
+COMPILE = """
+    import numpy as np
+    from tvsvm import _jit
+    _jit.PATIENCE = {patience}
+    from tvsvm.graph import Graph
+    for _ in range(2):
+        Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]]).total_variation(np.eye(3))
+"""
+
+
+def told(folder, patience):
+    return process(COMPILE.format(patience=patience), NUMBA_CACHE_DIR=str(folder)).stderr
+
+
+def test_long_compiling_is_told_once_and_only_where_nothing_is_cached(tmp_path):
+    assert told(tmp_path, patience=0) == f"{_jit.KEPT}\n"
+    assert told(tmp_path, patience=0) == ""
+
+
+def test_short_compiling_is_not_told(tmp_path):
+    assert told(tmp_path, patience=1e3) == ""
+
+
+class Compiled:
+    """An event as numba sends it."""
+
+    def __init__(self, module):
+        def function():
+            pass
+
+        function.__module__ = module
+        self.data = {"dispatcher": type("Dispatcher", (), {"py_func": staticmethod(function)})}
+
+
+def test_the_sentence_goes_where_it_is_asked_to(monkeypatch):
+    notice, heard = _jit._Notice(), []
+    monkeypatch.setattr(_jit, "_notice", notice)
+    monkeypatch.setattr(_jit, "PATIENCE", -1.0)
+    with _jit.compiling_told_by(heard.append):
+        notice.on_start(Compiled("somebody.else"))
+        assert heard == []
+        for _ in range(2):
+            notice.on_start(Compiled("tvsvm.graph"))
+            notice.on_end(Compiled("tvsvm.graph"))
+    assert heard == [_jit.KEPT]
+    assert notice.tell is _jit._to_stderr
+
+
+def test_without_standard_error_nothing_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    _jit._to_stderr("unheard")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -289,3 +291,21 @@ def test_without_a_graph_nothing_is_moved(loss):
     for gamma in (0.0, 1e-12):
         plain, moved = (run(problem, loss, gamma=gamma, paper=paper) for paper in (True, False))
         np.testing.assert_allclose(moved.solution, plain.solution, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_last_state_leads_to_the_same_end_and_is_one_itself(loss):
+    problem = make_problem(np.random.default_rng(9), columns=3, n_points=40, n_labelled=12)
+    part = slice(None, -1)  # without the last label
+    fewer = replace(
+        problem,
+        rows=problem.rows[part],
+        targets=problem.targets[part],
+        weights=problem.weights[part],
+    )
+    last = run(fewer, loss, tol=1e-5)
+    state = [array.copy() for array in (last.state.G, last.state.multiplier)]
+    cold, warm = (run(problem, loss, start=start, tol=1e-5) for start in (None, last.state))
+    np.testing.assert_allclose(functions(problem, warm), functions(problem, cold), atol=1e-3)
+    assert run(fewer, loss, start=last.state, tol=1e-5).n_iter <= 2
+    np.testing.assert_array_equal([last.state.G, last.state.multiplier], state)

@@ -1,8 +1,11 @@
+"""RLS and SVM: against scikit-learn, as functions of a problem and as classifiers."""
+
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
+from tvsvm import RLS, SVM
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Hinge, Squared
 from tvsvm.methods.problem import Problem
@@ -123,3 +126,57 @@ def test_one_label_a_class(loss, n_classes):
 def test_one_class_and_one_row(loss):
     result = supervised(make_problem(np.zeros((1, 2)), np.array([1]), 2), loss, lam=LAM)
     assert result.solution[0, 0] > 0
+
+
+# ---- the classifiers: functions carried by the labelled rows ------------------------------------
+
+
+def few_labels(n_classes):
+    """More rows than an exact space of all of them may have, 40 of them labelled."""
+    X, codes = make_data(np.random.default_rng(7), n_classes, n_rows=2500)
+    rows = np.arange(0, 2000, 50)
+    y = np.full(len(X), -1)
+    y[rows] = codes[rows]
+    return X, y, rows
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rls_among_many_rows_is_kernel_ridge_on_the_labelled(n_classes):
+    X, y, rows = few_labels(n_classes)
+    model = RLS(eta=2.0, lam=LAM, kernel_params={"gamma": 0.5}).fit(X, y)
+    targets = np.eye(3)[y[rows]] if n_classes == 3 else 2.0 * y[rows] - 1
+    ridge = KernelRidge(alpha=LAM / 2.0, kernel="rbf", gamma=0.5).fit(X[rows], targets)
+    np.testing.assert_array_equal(model.X_fit_, X[rows])
+    np.testing.assert_allclose(model.dual_coef_.reshape(targets.shape), ridge.dual_coef_, atol=1e-8)
+    np.testing.assert_allclose(model.decision_function(X), ridge.predict(X), atol=1e-8)
+    np.testing.assert_array_equal(model.predict(X)[y < 0], model.transduction_[y < 0])
+
+
+def test_svm_among_many_rows_is_svc_on_the_labelled():
+    X, y, rows = few_labels(2)
+    model = SVM(mu=1.5, lam=LAM, kernel_params={"gamma": 0.5})
+    F = model.fit(X, y).decision_function(X)
+    np.testing.assert_array_equal(model.X_fit_, X[rows])
+    np.testing.assert_array_equal(model.predict(X)[y < 0], model.transduction_[y < 0])
+    svc = SVC(C=1.5 / LAM, gamma=0.5, tol=1e-9).fit(X[rows], y[rows])
+    np.testing.assert_allclose(F, svc.decision_function(X), atol=1e-5)  # its K is float32
+    np.testing.assert_allclose(F, model.fit(X[rows], y[rows]).decision_function(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("Classifier", [RLS, SVM])
+def test_fewer_landmarks_than_labels_are_labelled_rows_too(Classifier):
+    X, y, rows = few_labels(3)
+    model = Classifier(n_components=25, random_state=0).fit(X, y)
+    assert model.X_fit_.shape == (25, 2)
+    assert (model.X_fit_[:, None] == X[rows]).all(axis=2).any(axis=1).all()
+    full = Classifier(random_state=0).fit(X, y)
+    assert np.mean(model.transduction_ == full.transduction_) > 0.97
+
+
+@pytest.mark.parametrize("Classifier", [RLS, SVM])
+def test_width_of_the_kernel_is_that_of_all_rows(Classifier):
+    X, y, _ = few_labels(2)
+    gamma = RKHS(X, random_state=0, n_components=2).kernel.scale ** 2
+    given = Classifier(kernel_params={"gamma": gamma}).fit(X, y)
+    found = Classifier(random_state=0).fit(X, y)
+    np.testing.assert_allclose(found.decision_function(X), given.decision_function(X), atol=1e-8)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_digits, make_blobs
 from test_losses import LOSSES, convex_loss, make_problem, solve
 from threadpoolctl import threadpool_limits
 
-from tvsvm import TVRLS, TVSVM
+from tvsvm import TVRLS, TVSVM, knn_graph
 from tvsvm.methods import total_variation as module
 from tvsvm.methods.search import Progress, lowest
 from tvsvm.methods.total_variation import TVStrengths, total_variation
@@ -259,3 +259,50 @@ def test_class_prior_that_is_none_is_refused(Classifier, class_prior, unequal_bl
     X, _, y = unequal_blobs
     with pytest.raises(ValueError, match="class_prior"):
         Classifier(class_prior=class_prior).fit(X, y)
+
+
+def one_to_three(seed, first=3, second=8):
+    """Two digits, three times as many of the first, two labels each."""
+    X, digits = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    many, few = (np.flatnonzero(digits == k) for k in (first, second))
+    rows = np.r_[many, rng.choice(few, len(many) // 3, replace=False)]
+    truth = (digits[rows] == second).astype(int)
+    y = np.full(len(rows), -1)
+    for k in (0, 1):
+        y[rng.choice(np.flatnonzero(truth == k), 2, replace=False)] = k
+    return X[rows], truth, y
+
+
+@each_method
+def test_class_prior_of_two_classes_helps_if_right_and_hurts_little_if_wrong(Classifier):
+    priors = {"none": None, "right": [0.75, 0.25], "even": "uniform", "wrong": [0.25, 0.75]}
+    errors = {name: [] for name in priors}
+    for seed in range(4):
+        X, truth, y = one_to_three(seed)
+        graph = knn_graph(X, random_state=0)
+        for name, prior in priors.items():
+            model = Classifier(class_prior=prior, graph=graph, random_state=0).fit(X, y)
+            errors[name].append(np.mean(model.transduction_ != truth))
+    none, right, even, wrong = map(np.mean, errors.values())
+    assert right <= none
+    assert max(even, wrong) <= none + 0.01
+    if Classifier is TVSVM:
+        assert right < none - 0.03
+
+
+@each_method
+def test_bounds_that_hold_change_nothing(Classifier):
+    X, _, y = one_to_three(0)
+    free, bound = (
+        Classifier(class_prior=prior, random_state=0).fit(X, y)
+        for prior in (None, [[0.05, 0.05], [0.95, 0.95]])
+    )
+    np.testing.assert_array_equal(bound.decision_function(X), free.decision_function(X))
+
+
+@each_method
+def test_class_prior_of_two_classes_has_two_entries(Classifier):
+    X, _, y = one_to_three(0)
+    with pytest.raises(ValueError, match="shares of 2 classes"):
+        Classifier(class_prior=[0.2, 0.3, 0.5]).fit(X, y)

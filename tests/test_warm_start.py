@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import tvsvm
-from tvsvm import RLS, TVRLS, CheegerRLS, Graph, LapRLS, knn_graph
+from tvsvm import RLS, TVRLS, CheegerRLS, Graph, LapRLS, LapSVM, knn_graph
 from tvsvm.estimators import __all__ as names
 from tvsvm.estimators.balanced import BalancedMethod
 from tvsvm.estimators.graph import GraphClassifier
@@ -39,7 +39,7 @@ CHANGED = {
     "metric": "manhattan",
     "n_jobs": 1,
     "gamma": 0.2,
-    "class_prior": [0.2, 0.3, 0.5],
+    "class_prior": "uniform",
     "r": 0.3,
     "step": 0.3,
     "n_init": 1,
@@ -89,7 +89,7 @@ def test_one_more_label_gives_the_classes_of_a_cold_fit(Classifier, n_classes):
     model = Classifier(random_state=0, warm_start=True).fit(X, y)
     for row in np.flatnonzero(y < 0)[:3]:
         y = with_label(y, row, truth[row])
-        assert keeps_ground(model, X, y)
+        assert keeps_ground(model, X, y) == issubclass(Classifier, GraphClassifier)
         cold = Classifier(random_state=0).fit(X, y)
         np.testing.assert_array_equal(model.transduction_, cold.transduction_)
         np.testing.assert_array_equal(model.labeled_, y >= 0)
@@ -106,6 +106,15 @@ def test_a_label_that_confirms_costs_no_iteration(Classifier, n_classes, monkeyp
     row = np.flatnonzero((y < 0) & (model.transduction_ == truth))[0]
     model.fit(X, with_label(y, row, truth[row]))
     np.testing.assert_array_equal(model.decision_function(X), F)
+
+
+@pytest.mark.parametrize("Classifier", [LapRLS, LapSVM])
+def test_laplacian_methods_go_on_from_their_functions(Classifier):
+    X, truth, y = make_rows()
+    model = Classifier(random_state=0, warm_start=True).fit(X, y)
+    n_iter, row = model.n_iter_, np.flatnonzero(y < 0)[0]
+    assert model.fit(X, y).n_iter_ <= 2
+    assert model.fit(X, with_label(y, row, truth[row])).n_iter_ < n_iter
 
 
 @each_balanced
@@ -181,12 +190,13 @@ def test_a_parameter_of_the_method_keeps_the_ground(Classifier):
 def test_a_new_class_keeps_the_ground_and_is_a_cold_fit(Classifier):
     X, _, y = make_rows()
     model = Classifier(random_state=0, warm_start=True).fit(X, np.where(y == 2, -1, y))
-    assert keeps_ground(model, X, y)
+    of_all_rows = issubclass(Classifier, GraphClassifier)
+    assert keeps_ground(model, X, y) == of_all_rows
     assert_same_fit(model, Classifier(random_state=0).fit(X, y))
     renamed = np.where(y == 2, 5, y)
     assert keeps_ground(model, X, renamed)
     assert set(model.transduction_) == {0, 1, 5}
-    assert keeps_ground(model, X, np.where(y > 0, -1, y))  # a single class
+    assert keeps_ground(model, X, np.where(y > 0, -1, y)) == of_all_rows  # a single class
     assert set(model.transduction_) == {0}
 
 

@@ -1,22 +1,27 @@
 """Landmarks and the factor Φ with K = ΦΦᵀ: exact from all rows, Nyström from some of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
 
 from tvsvm._kernel_functions import Kernel, Rows
+from tvsvm._threads import map_batches
 from tvsvm.results import FloatArray, IntArray
 
-# Numbers in one temporary array of a batch (32 MB).
-BATCH_SIZE = 2**22
+# Numbers in one temporary array of a batch: 16 MB, less than a processor's cache.
+BATCH_SIZE = 2**21
 # k-means++ chooses among four times as many rows as it needs; their kernel matrix is formed, so
 # not more than this unless that many are wanted.
 POOL_SIZE = 4000
 # Eigenvalues up to this fraction of the largest are dropped: the eigensolver leaves an error of
 # about one eps of the largest in each, so smaller ones are noise, which 1/√ would blow up.
 RANK_TOL = 10 * np.finfo(np.float64).eps
+# Features of float32 are formed in float32 if k(Z,Z) has at most this condition: rounding moves
+# them by about eps √condition, 2e-5, and less the larger their eigenvalue.
+SINGLE_CONDITION = 3e4
+TILE = 256
 # Asymmetry that single-precision rounding explains.
 SYMMETRY_TOL = 1e-6
 
@@ -31,18 +36,22 @@ class FeatureMap:
     negative_share: float
 
 
-def batches(n_rows: int, width: int) -> Iterator[slice]:
+def batches(n_rows: int, width: int) -> list[slice]:
     """Cut rows into batches of at most `BATCH_SIZE` numbers; `width` is the longest row formed."""
     step = max(1, BATCH_SIZE // width)
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
 def fill_batches(
     out: FloatArray, evaluate: Callable[[slice], FloatArray], *, width: int
 ) -> FloatArray:
-    """Set out[rows] = evaluate(rows), a batch at a time."""
-    for rows in batches(len(out), width):
+    """Set out[rows] = evaluate(rows), a batch at a time in each thread."""
+
+    def fill(rows: slice) -> None:
         out[rows] = evaluate(rows)
+
+    for _ in map_batches(fill, batches(len(out), width)):
+        pass
     return out
 
 
@@ -54,32 +63,49 @@ def kernel_block(kernel: Kernel, X: Rows, index: IntArray) -> FloatArray:
         lambda rows: kernel(X[index[rows]], landmarks),
         width=max(X.shape[1], len(index)),
     )
-    gap, largest = np.abs(block - block.T).max(), np.abs(block).max()
+    gap, largest = _symmetrise(block)
     if gap > SYMMETRY_TOL * largest:
         raise ValueError(
             f"A kernel must be symmetric. Got values that differ by {gap:.2g} from their mirror "
             f"image, the largest being {largest:.2g}; pass (K + K.T) / 2 or repair the function."
         )
-    return (block + block.T) / 2
+    return block
+
+
+def _symmetrise(block: FloatArray) -> tuple[float, float]:
+    """Replace A by (A + Aᵀ) / 2 in place; return the largest of |A - Aᵀ| and of |A|."""
+    gap = largest = 0.0
+    # Tiles stay in the cache, where a column costs no more than a row.
+    tiles = [slice(start, start + TILE) for start in range(0, len(block), TILE)]
+    for i, rows in enumerate(tiles):
+        for columns in tiles[i:]:
+            upper, lower = block[rows, columns], block[columns, rows].T.copy()
+            gap = max(gap, np.abs(upper - lower).max())
+            largest = max(largest, np.abs(upper).max(), np.abs(lower).max())
+            upper += lower
+            upper /= 2
+            block[columns, rows] = upper.T
+    return gap, largest
 
 
 def choose_landmarks(
     kernel: Kernel,
     X: Rows,
+    among: IntArray,
     n_landmarks: int,
     *,
     sampling: str,
     rng: np.random.RandomState,
 ) -> IntArray:
-    """Choose at most `n_landmarks` rows of X, in ascending order."""
-    n = X.shape[0]
+    """Choose at most `n_landmarks` of the rows `among` of X, in ascending order."""
+    n = len(among)
     if n_landmarks >= n:
-        return np.arange(n)
+        return np.sort(among)
     if sampling == "uniform":
-        return np.sort(rng.choice(n, n_landmarks, replace=False))
+        return np.sort(rng.choice(among, n_landmarks, replace=False))
     if sampling == "kmeans++":
         pool_size = min(n, max(n_landmarks, min(4 * n_landmarks, POOL_SIZE)))
-        pool = np.sort(rng.choice(n, pool_size, replace=False))
+        pool = np.sort(rng.choice(among, pool_size, replace=False))
         spread = _spread_out(kernel_block(kernel, X, pool), n_landmarks, rng)
         return np.sort(pool[spread])
     raise ValueError(
@@ -137,27 +163,38 @@ def factorise(
         return FeatureMap(vectors * np.sqrt(spectrum), spectrum, basis, negative_share)
 
     landmarks = kernel.select(X, index)
+    well_conditioned = bool(values[-1] <= SINGLE_CONDITION * values[0])
+    single = dtype == np.float32 and kernel.fast and well_conditioned
+    product_type = np.float32 if single else np.float64
+    to_features = basis.astype(product_type)
     features = fill_batches(
         np.empty((X.shape[0], len(values)), dtype=dtype),
-        lambda rows: kernel(X[rows], landmarks) @ basis,
+        lambda rows: kernel(X[rows], landmarks, single=single) @ to_features,
         width=max(X.shape[1], len(index)),
     )
-    rotation, spectrum = _orthogonalise(features)
+    rotation, spectrum = _orthogonalise(features, product_type)
     return FeatureMap(features, spectrum, basis @ rotation, negative_share)
 
 
-def _orthogonalise(features: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _orthogonalise(
+    features: FloatArray, product_type: type[np.floating]
+) -> tuple[FloatArray, FloatArray]:
     """Rotate the columns in place until they are orthogonal; return rotation, squared norms."""
     _, rotation = eigh(gram(features), driver="evd", overwrite_a=True)
-    fill_batches(features, lambda rows: features[rows] @ rotation, width=features.shape[1])
+    turn = rotation.astype(product_type)
+    fill_batches(features, lambda rows: features[rows] @ turn, width=features.shape[1])
     # Squared norms, not the eigenvalues, which are lost where they are small beside the largest.
     return rotation, np.einsum("ij,ij->j", features, features, dtype=np.float64)
 
 
 def gram(features: FloatArray) -> FloatArray:
     """Form ΦᵀΦ in float64, without a float64 copy of Φ."""
-    total = np.zeros((features.shape[1], features.shape[1]))
-    for rows in batches(*features.shape):
+
+    def square(rows: slice) -> FloatArray:
         part = features[rows].astype(np.float64, copy=False)
-        total += part.T @ part
+        return part.T @ part
+
+    total = np.zeros((features.shape[1], features.shape[1]))
+    for part in map_batches(square, batches(*features.shape)):
+        total += part
     return total

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from tvsvm.results import FloatArray, IntArray
@@ -20,36 +20,47 @@ KernelName = str | Callable[[Rows, Rows], FloatArray]
 # Pairs of rows that a width is estimated from: the median is then known to a few percent.
 N_PAIRS = 1000
 # |x|² + |z|² - 2 x·z loses eps |x|² of a distance; beyond this squared norm (in widths) that would
-# show in the kernel's tenth digit, and differences are formed one by one instead.
-LARGEST_SQUARED_NORM = 1e6
+# show in the kernel's tenth digit, in the sixth for float32. Then the next better way is taken:
+# float64, and at last differences formed one by one.
+LARGEST_SQUARED_NORM = {np.dtype(np.float64): 1e6, np.dtype(np.float32): 16.0}
 
 
 class Kernel(Protocol):
     """What the space needs to know of a kernel."""
 
+    @property
+    def fast(self) -> bool:
+        """Whether `single` makes a difference."""
+
     def select(self, X: Rows, index: IntArray) -> Rows:
         """Landmarks: what `__call__` takes as its second argument for the rows `index` of X."""
 
-    def __call__(self, rows: Rows, landmarks: Rows) -> FloatArray:
-        """Evaluate k between every row and every landmark, in float64."""
+    def __call__(self, rows: Rows, landmarks: Rows, *, single: bool = False) -> FloatArray:
+        """Evaluate k between every row and every landmark, in float64.
+
+        With `single` it may be in float32 with an error of a few eps.
+        """
 
 
 @dataclass(frozen=True)
 class RowKernel:
-    """k(x, z) = function(scale x, scale z)."""
+    """k(x, z) = function(scale x, scale z); `fast` if the function takes float32 rows, too."""
 
     function: Callable[[Rows, Rows], FloatArray]
     scale: float = 1.0
+    fast: bool = False
 
     def select(self, X: Rows, index: IntArray) -> Rows:
         """Take the rows themselves, without a copy where all are wanted."""
         return X if len(index) == X.shape[0] else X[index]
 
-    def __call__(self, rows: Rows, landmarks: Rows) -> FloatArray:
-        """Evaluate k between every row and every landmark, in float64."""
+    def __call__(self, rows: Rows, landmarks: Rows, *, single: bool = False) -> FloatArray:
+        """Evaluate k between every row and every landmark."""
+        dtype = np.float32 if single and self.fast else np.float64
         # Overflow ends in values that are not finite, and those are refused below with a sentence.
         with np.errstate(over="ignore", invalid="ignore"):
-            values = np.asarray(self.function(self._prepare(rows), self._prepare(landmarks)))
+            scaled = (self._scaled(batch, dtype) for batch in (rows, landmarks))
+            values = np.asarray(self.function(*scaled))
         shape = (rows.shape[0], landmarks.shape[0])
         if values.shape != shape:
             raise ValueError(
@@ -59,20 +70,22 @@ class RowKernel:
             )
         return require_finite(values)
 
-    def _prepare(self, rows: Rows) -> Rows:
-        rows = rows.astype(np.float64, copy=False)
-        return rows if self.scale == 1.0 else rows * self.scale
+    def _scaled(self, rows: Rows, dtype: type[np.floating]) -> Rows:
+        rows = rows.astype(dtype, copy=False)
+        return rows if self.scale == 1.0 else rows * dtype(self.scale)
 
 
 @dataclass(frozen=True)
 class PrecomputedKernel:
     """The rows are rows of K already; a landmark is the index of a column."""
 
+    fast: bool = False
+
     def select(self, X: Rows, index: IntArray) -> Rows:
         """Take the indices."""
         return index
 
-    def __call__(self, rows: Rows, landmarks: Rows) -> FloatArray:
+    def __call__(self, rows: Rows, landmarks: Rows, *, single: bool = False) -> FloatArray:
         """Read the columns of the landmarks, in float64."""
         return require_finite(rows[:, landmarks].astype(np.float64))
 
@@ -89,13 +102,16 @@ def require_finite(values: FloatArray) -> FloatArray:
 
 def _rbf(A: Rows, B: Rows) -> FloatArray:
     norms_a, norms_b = row_norms(A, squared=True), row_norms(B, squared=True)
-    if max(norms_a.max(), norms_b.max()) <= LARGEST_SQUARED_NORM:
-        distances = euclidean_distances(
-            A, B, squared=True, X_norm_squared=norms_a[:, None], Y_norm_squared=norms_b[None, :]
-        )
+    if max(norms_a.max(), norms_b.max()) <= LARGEST_SQUARED_NORM[A.dtype]:
+        values = safe_sparse_dot(A, 2 * B.T, dense_output=True)
+        values -= norms_a[:, None]
+        values -= norms_b
+        np.minimum(values, 0, out=values)
+    elif A.dtype == np.float32:
+        return _rbf(A.astype(np.float64), B.astype(np.float64))
     else:
-        distances = cdist(_dense(A), _dense(B), "sqeuclidean")
-    return np.exp(-distances, out=distances)
+        values = -cdist(_dense(A), _dense(B), "sqeuclidean")
+    return np.exp(values, out=values)
 
 
 def _laplacian(A: Rows, B: Rows) -> FloatArray:
@@ -141,7 +157,7 @@ def make_kernel(
     root = None if gamma is None else float(np.sqrt(gamma))
     match kernel:
         case "rbf":
-            return RowKernel(_rbf, root or 1.0 / _median_distance(X, lengths, rng))
+            return RowKernel(_rbf, root or 1.0 / _median_distance(X, lengths, rng), fast=True)
         case "laplacian":
             return RowKernel(_laplacian, gamma or 1.0 / _median_distance(X, _absolute_sums, rng))
         case "poly":

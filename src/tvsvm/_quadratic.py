@@ -7,11 +7,13 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from tvsvm._features import batches
+from tvsvm._features import BATCH_SIZE, batches
 from tvsvm.results import FloatArray
 
 if TYPE_CHECKING:
     from tvsvm.kernel import RKHS
+
+FEWEST_COLUMNS = 64  # of Φ that are multiplied by M at once: fewer do not pay for reading Φ again
 
 
 class Quadratic:
@@ -49,16 +51,15 @@ class Quadratic:
         check_strengths(lam, r=r, gamma=gamma)
         self.space = space
         diagonal = lam + r * space.spectrum
-        M = sparse.csr_array((space.n_points, space.n_points))
-        if gamma > 0:
-            M = M + gamma * _check_laplacian(laplacian, space)
-        if row_weights is not None:
-            M = M + sparse.diags_array(_check_weights(row_weights, space), format="csr")
         # The root R of A = RRᵀ: lower triangular, or the diagonal where A is diagonal.
         self._root = np.sqrt(diagonal)
-        if M.nnz > 0:
-            A = _compress(M, space.features)
-            A.flat[:: space.rank + 1] += diagonal
+        weights = _check_weights(row_weights, space) if row_weights is not None else np.zeros(0)
+        if gamma > 0 or weights.any():
+            A = np.diag(diagonal)
+            if gamma > 0:
+                A += gamma * space.compressed(_check_laplacian(laplacian, space))
+            if weights.any():
+                A += _weighted_gram(space.features, weights)
             self._root = _lower_root(A)
 
     def coordinates(self, B: ArrayLike) -> FloatArray:
@@ -70,11 +71,19 @@ class Quadratic:
         """Values GB of the minimisers on the rows of X, (n_points, c)."""
         return self.space.values(self.coordinates(B))
 
+    def columns(self, rows: ArrayLike) -> FloatArray:
+        """Coordinates, (rank, n), of the columns of G at `rows`, indices or a mask."""
+        return self._divide(self._half(rows), transposed=True)
+
     def block(self, rows: ArrayLike) -> FloatArray:
         """Block of G at `rows`, indices or a mask: float64, symmetric, positive semi-definite."""
-        part = self.space.features[np.asarray(rows)].astype(np.float64, copy=False)
-        half = self._divide(part.T)
+        half = self._half(rows)
         return half.T @ half
+
+    def _half(self, rows: ArrayLike) -> FloatArray:
+        """R⁻¹Φᵀ at `rows`."""
+        part = self.space.features[np.asarray(rows)].astype(np.float64, copy=False)
+        return self._divide(part.T)
 
     def _divide(self, C: FloatArray, *, transposed: bool = False) -> FloatArray:
         if self._root.ndim == 1:
@@ -93,12 +102,12 @@ def check_strengths(lam: float, **strengths: float) -> None:
             )
 
 
-def _check_laplacian(laplacian: sparse.spmatrix | None, space: "RKHS") -> sparse.csr_array:
+def _check_laplacian(laplacian: sparse.spmatrix | None, space: "RKHS") -> sparse.spmatrix:
     shape = (space.n_points, space.n_points)
     if laplacian is None or laplacian.shape != shape:
         got = "None" if laplacian is None else f"shape {laplacian.shape}"
         raise ValueError(f"`laplacian` must have shape {shape} where gamma > 0. Got {got}; pass L.")
-    return sparse.csr_array(laplacian, dtype=np.float64)
+    return laplacian
 
 
 def _check_weights(row_weights: ArrayLike, space: "RKHS") -> FloatArray:
@@ -111,19 +120,29 @@ def _check_weights(row_weights: ArrayLike, space: "RKHS") -> FloatArray:
     return weights
 
 
-def _compress(M: sparse.csr_array, features: FloatArray) -> FloatArray:
+def compress(M: sparse.spmatrix, features: FloatArray) -> FloatArray:
     """ΦᵀMΦ in float64 for symmetric M, without a float64 copy of Φ."""
+    M = sparse.csr_array(M, dtype=np.float64)
+    n_rows, rank = features.shape
+    upper = np.zeros((rank, rank))
+    width = max(FEWEST_COLUMNS, BATCH_SIZE // n_rows)
+    for start in range(0, rank, width):
+        stop = min(start + width, rank)
+        product = M @ features[:, start:stop].astype(np.float64, copy=False)
+        for rows in batches(n_rows, stop):
+            part = features[rows, :stop].astype(np.float64, copy=False)
+            upper[:stop, start:stop] += part.T @ product[rows]
+    return np.triu(upper) + np.triu(upper, 1).T
+
+
+def _weighted_gram(features: FloatArray, weights: FloatArray) -> FloatArray:
+    """Φᵀ diag(weights) Φ in float64; rows without weight cost nothing."""
+    used = np.flatnonzero(weights)
     total = np.zeros((features.shape[1], features.shape[1]))
-    used = np.flatnonzero(np.diff(M.indptr))
-    M = M[used]
-    # A batch reads the features of all its neighbours, so they count for its size.
-    for batch in batches(len(used), features.shape[1] * (1 + M.nnz // len(used))):
-        part = M[batch]
-        touched, columns = np.unique(part.indices, return_inverse=True)
-        part = sparse.csr_array((part.data, columns, part.indptr), (part.shape[0], len(touched)))
-        product = part @ features[touched].astype(np.float64, copy=False)
-        total += features[used[batch]].astype(np.float64, copy=False).T @ product
-    return (total + total.T) / 2
+    for batch in batches(len(used), features.shape[1]):
+        part = np.sqrt(weights[used[batch], None]) * features[used[batch]]
+        total += part.T @ part
+    return total
 
 
 def _lower_root(A: FloatArray) -> FloatArray:

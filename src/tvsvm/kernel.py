@@ -1,6 +1,7 @@
 """The reproducing kernel Hilbert space of the data: one factorisation, then every system in it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,19 @@ from sklearn.utils import check_array, check_random_state
 
 from tvsvm._features import choose_landmarks, factorise, fill_batches
 from tvsvm._kernel_functions import Kernel, KernelName, Rows, make_kernel
-from tvsvm._quadratic import Quadratic, check_strengths
+from tvsvm._quadratic import Quadratic, check_strengths, compress
 from tvsvm.results import FloatArray
 
 # Up to here the eigenvectors of K take about a second on two cores (benchmarks/kernel.py).
 EXACT_LIMIT = 2000
+# Rows that all are landmarks may take Φ to so many numbers (512 MB).
+MOST_FEATURES = 2**26
 # Beyond, the number of landmarks: as many as keep Φ at 2²⁵ numbers (256 MB), within these bounds.
 N_FEATURES = 2**25
 FEWEST_LANDMARKS, MOST_LANDMARKS = 128, 1000
+# float32 rows are extended to in float32, two to three times as fast, if at so many landmarks this
+# moves the functions by at most that part of their largest value.
+N_PROBES, SINGLE_TOL = 100, 2e-5
 
 
 class RKHS:
@@ -39,16 +45,21 @@ class RKHS:
         With d = x - z: ``"rbf"`` exp(-γ|d|²), ``"laplacian"`` exp(-γ|d|₁), ``"poly"``
         (γ x·z + coef0)^degree, ``"sigmoid"`` tanh(γ x·z + coef0), ``"linear"`` x·z, ``"cosine"``
         x·z / |x||z|, ``"precomputed"``, or a function of two batches of rows that returns the
-        matrix of kernel values, as scikit-learn's pairwise kernels do.
+        matrix of kernel values, as scikit-learn's pairwise kernels do; it is called from several
+        threads.
     gamma : float, optional
         By default 1 / median(|x_i - x_j|)² (``rbf``), 1 / median |x_i - x_j|₁ (``laplacian``),
         medians over sampled pairs of different rows, or 1 / mean |x_i|² (``poly``, ``sigmoid``),
         so that the kernel does not depend on the unit of X. Other kernels have no width.
     degree, coef0 : float, default=3, 1.0
         Parameters of ``poly`` and ``sigmoid``.
+    among : array-like of row numbers, optional
+        Rows among which the landmarks are, by default all. Labels on these rows alone give the
+        same functions as in the whole space if all are landmarks (representer theorem).
     n_components : int, optional
-        Number of landmarks; all rows (exact) if it is at least their number. By default exact up
-        to 2000 rows and 2²⁵ / n_points landmarks, within 128 and 1000, beyond.
+        Number of landmarks; all of those rows if it is at least their number. By default all up
+        to 2000, unless Φ then had more than 2²⁶ numbers, and 2²⁵ / n_points, within 128 and 1000,
+        beyond.
     sampling : {"kmeans++", "uniform"}, default="kmeans++"
         How landmarks are drawn: k-means++ in the kernel's feature space among four times as many
         random rows (a fifth less error than uniform, see benchmarks/kernel.py), or at random.
@@ -82,6 +93,7 @@ class RKHS:
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1.0,
+        among: ArrayLike | None = None,
         n_components: int | None = None,
         sampling: str = "kmeans++",
         unit_diagonal: bool = False,
@@ -90,10 +102,12 @@ class RKHS:
         rng = check_random_state(random_state)
         rows = _check_rows(X, precomputed=isinstance(kernel, str) and kernel == "precomputed")
         self.kernel = make_kernel(kernel, rows, gamma=gamma, degree=degree, coef0=coef0, rng=rng)
+        candidates = np.arange(rows.shape[0]) if among is None else np.array(among)
         self.landmark_indices = choose_landmarks(
             self.kernel,
             rows,
-            _n_landmarks(rows.shape[0], n_components),
+            candidates,
+            n_landmarks(len(candidates), rows.shape[0], n_components),
             sampling=sampling,
             rng=rng,
         )
@@ -111,6 +125,10 @@ class RKHS:
         self._n_columns = rows.shape[1]
         for array in (self.features, self.spectrum, self._basis, self.landmark_indices):
             array.flags.writeable = False
+        self._last_compressed: tuple[Any, FloatArray] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last_compressed": None}  # large, and quickly made again
 
     @property
     def n_points(self) -> int:
@@ -141,6 +159,16 @@ class RKHS:
         B = _columns(B, self.n_points)
         shrink = r / (lam + r * self.spectrum)
         return (B - self.values(shrink[:, None] * self.project(B))) / lam
+
+    def compressed(self, laplacian: sparse.spmatrix) -> FloatArray:
+        """ΦᵀLΦ, (rank, rank), read-only; that of the last graph is kept, whose L cannot change."""
+        if self._last_compressed is not None and self._last_compressed[0] is laplacian:
+            return self._last_compressed[1]
+        product = compress(laplacian, self.features)
+        product.flags.writeable = False
+        if isinstance(laplacian, sparse.csr_array) and not laplacian.data.flags.writeable:
+            self._last_compressed = (laplacian, product)
+        return product
 
     def quadratic(
         self,
@@ -191,11 +219,25 @@ class Expansion:
                 f"New rows must have as many columns as the data. Got {rows.shape[1]} for "
                 f"{self.n_columns}; pass the same columns, or K(new, data) if it is precomputed."
             )
+        single = rows.dtype == np.float32 and self._good_in_single
         return fill_batches(
             np.empty((rows.shape[0], self.coef.shape[1])),
-            lambda batch: self.kernel(rows[batch], self.landmarks) @ self.coef,
+            lambda batch: self._evaluate(rows[batch], single=single),
             width=max(self.n_columns, len(self.coef)),
         )
+
+    @cached_property
+    def _good_in_single(self) -> bool:
+        """Whether float32 gives the same values, as seen at some landmarks."""
+        if not self.kernel.fast:
+            return False
+        some = self.landmarks[:N_PROBES]
+        double, single = (self._evaluate(some, single=flag) for flag in (False, True))
+        return bool(np.abs(double - single).max() <= SINGLE_TOL * np.abs(double).max())
+
+    def _evaluate(self, rows: Rows, *, single: bool) -> FloatArray:
+        # A float64 product: coefficients of both signs nearly cancel.
+        return self.kernel(rows, self.landmarks, single=single) @ self.coef
 
 
 def _check_rows(X: ArrayLike | sparse.spmatrix, *, precomputed: bool) -> Rows:
@@ -208,15 +250,17 @@ def _check_rows(X: ArrayLike | sparse.spmatrix, *, precomputed: bool) -> Rows:
     return rows
 
 
-def _n_landmarks(n_points: int, n_components: int | None) -> int:
+def n_landmarks(n_candidates: int, n_points: int, n_components: int | None) -> int:
+    """Number of landmarks that `RKHS` looks for among its candidates."""
     if n_components is None:
-        by_memory = int(np.clip(N_FEATURES // n_points, FEWEST_LANDMARKS, MOST_LANDMARKS))
-        return n_points if n_points <= EXACT_LIMIT else by_memory
+        if n_candidates <= min(EXACT_LIMIT, MOST_FEATURES // n_points):
+            return n_candidates
+        return int(np.clip(N_FEATURES // n_points, FEWEST_LANDMARKS, MOST_LANDMARKS))
     if n_components < 1:
         raise ValueError(
             f"`n_components` must be at least 1. Got {n_components}; pass None to choose it."
         )
-    return min(int(n_components), n_points)
+    return min(int(n_components), n_candidates)
 
 
 def _columns(B: ArrayLike, n: int) -> FloatArray:

@@ -57,6 +57,11 @@ class Console:
         if not self.quiet:
             typer.echo(f"note: {text}", err=True)
 
+    def aside(self, text: str) -> None:
+        """Tell something that has nothing to do with the result, also while progress is shown."""
+        if not self.quiet:
+            self._stderr.print(f"note: {text}", markup=False, highlight=False, soft_wrap=True)
+
     @contextmanager
     def stage(self, title: str, *, expected: float | None = None) -> Iterator[Report]:
         """Show progress while the block runs; it calls what it is given with the share done."""

@@ -7,9 +7,10 @@ from typing import Any
 
 from sklearn.neighbors import VALID_METRICS
 
+from tvsvm._jit import compiling_told_by
 from tvsvm.cli.console import Console
 from tvsvm.cli.errors import UserError
-from tvsvm.cli.estimates import estimate
+from tvsvm.cli.estimates import Estimate, estimate
 from tvsvm.cli.options import Method, parse_prior
 from tvsvm.cli.study import Study
 from tvsvm.estimators.base import KernelClassifier
@@ -59,17 +60,17 @@ class Choices:
 def fit(study: Study, choices: Choices, console: Console) -> KernelClassifier:
     """Fit the classifier to all rows; what it warns of becomes a note."""
     classifier = choices.classifier(list(study.counts))
-    expected = estimate(
-        study.n_rows, study.X.shape[1], len(study.counts), choices.method.value
-    ).seconds
+    expected = expected_of(study, classifier).seconds
     with (
         console.stage(f"Fitting {choices.method.value}", expected=expected),
+        compiling_told_by(console.aside),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
         try:
             classifier.fit(study.X, study.y)
-        except ValueError as error:  # parameters out of range; the sentence is for the user
+        # Parameters out of range, or too many rows; the sentence is for the user.
+        except (ValueError, MemoryError) as error:
             raise UserError(str(error)) from error
     for warning in caught:
         if issubclass(warning.category, UserWarning):
@@ -77,12 +78,22 @@ def fit(study: Study, choices: Choices, console: Console) -> KernelClassifier:
     return classifier
 
 
+def expected_of(study: Study, classifier: KernelClassifier) -> Estimate:
+    """Memory and time that the fit will take."""
+    return estimate(
+        classifier,
+        study.X.shape,
+        n_classes=len(study.counts),
+        n_labels=sum(study.counts.values()),
+    )
+
+
 def neighbor_graph(study: Study, choices: Choices, console: Console) -> Graph:
     """Graph of all rows, as the classifier would make it."""
     options: dict[str, Any] = {} if choices.metric is None else {"metric": choices.metric}
     if study.n_rows < 2:
         raise UserError("One row has no neighbours. Got 1 row; add rows.")
-    with console.stage("Searching neighbours"):
+    with console.stage("Searching neighbours"), compiling_told_by(console.aside):
         return knn_graph(
             study.X,
             n_neighbors=min(choices.neighbors or NEIGHBORS, study.n_rows - 1),

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from tvsvm.cli.console import Console, aligned
-from tvsvm.cli.estimates import estimate
-from tvsvm.cli.fitting import Choices
+from tvsvm.cli.fitting import Choices, expected_of
 from tvsvm.cli.study import Study
 from tvsvm.cli.targets import Targets
 from tvsvm.estimators.base import KernelClassifier
@@ -17,8 +16,8 @@ SHOWN_CLASSES = 20
 
 def tell_plan(study: Study, choices: Choices, targets: Targets, console: Console) -> None:
     """Say what would be done."""
-    method = choices.classifier(list(study.counts)).__class__.__name__
-    expected = estimate(study.n_rows, study.X.shape[1], len(study.counts), method)
+    classifier = choices.classifier(list(study.counts))
+    method, expected = type(classifier).__name__, expected_of(study, classifier)
     lines = [
         *study.describe(),
         *_class_table(["class", "labels"], list(study.counts.items())),

@@ -13,11 +13,14 @@ from tvsvm.estimators.base import AT_LEAST_ONE, POSITIVE
 from tvsvm.estimators.graph import GraphClassifier
 from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
-from tvsvm.methods.cheeger import cheeger
+from tvsvm.methods.cheeger import cheeger, softened
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.total_variation import TVStrengths, total_variation
 from tvsvm.results import FloatArray
 from tvsvm.start import first_guesses, poisson
+
+# Class shares that a start finds, corrected by what is known of them.
+Prior = Callable[[FloatArray], FloatArray]
 
 
 @with_parameters
@@ -39,8 +42,9 @@ None: 3 for two classes; 1 for more, where the search for a low ratio does not
 depend much on its start.
 After a fit with ``warm_start=True`` new labels that confirm the classes found
 leave the functions as they are; other changes of labels, with the same classes
-and parameters, are followed from two starts: Poisson learning and the last
-functions. The paper's algorithm always starts afresh.""",
+and parameters, are followed from two starts if there are two classes, Poisson
+learning and the last functions, and from the usual ones if there are more. The
+paper's algorithm always starts afresh.""",
     )
     algorithm: str = parameter(
         "default",
@@ -72,6 +76,8 @@ functions. The paper's algorithm always starts afresh.""",
             # A lowest ratio stays the lowest where more labels are clamped that it meets. With
             # the softer labels of TV another run changes less than one from another start does.
             return last.result
+        if problem.n_columns > 1:  # the search leads from other starts to the same end
+            return self._solve(problem)
         assert problem.graph is not None
         # The old optimum and what the labels alone suggest: either may now be the worse one.
         return self._follow(problem, [poisson(problem, problem.graph), last.result.solution])
@@ -81,28 +87,36 @@ functions. The paper's algorithm always starts afresh.""",
 class TVMethod(BalancedMethod):
     """Total variation."""
 
-    gamma: float = parameter(
-        0.5,
-        [POSITIVE],
-        "float\nγ, weight of the total variation of a graph of mean degree 1.",
+    gamma: float | None = parameter(
+        None,
+        [POSITIVE, None],
+        """float or None
+γ, weight of the total variation of a graph of mean degree 1. None: 0.5 for two
+classes, whose function goes from -1 to 1, and 0.2 for more, from 0 to 1.""",
     )
     class_prior: Any = parameter(
         None,
         [StrOptions({"uniform"}), "array-like", None],
         """None, "uniform" or array-like
-Share of each class, used with more than two classes. None: as the start finds
-them. An array of shape (n_classes,), or (2, n_classes) for lower and upper
-bounds. It is a hint: if the energy without it is lower, it is not used.""",
+Share of each class. None: as the start finds them. An array of shape
+(n_classes,), or (2, n_classes) for lower and upper bounds. It is a hint: two
+classes get another start that is cut accordingly, more their sizes, and if the
+energy without it is lower, it is not used. Not used by the paper's algorithm.""",
     )
 
     def _follow(self, problem: Problem, starts: list[FloatArray]) -> MethodResult:
+        prior = _prior(self.class_prior, max(problem.n_columns, 2))
+        paper = self.algorithm == "paper"
+        if problem.n_columns == 1 and not paper:
+            starts = [*starts, *_recut(problem, starts[0], prior)]
+        gamma = self.gamma or (0.5 if problem.n_columns == 1 else 0.2)
         return total_variation(
             problem,
             self._loss,
             starts,
-            strengths=TVStrengths(lam=self.lam, gamma=self.gamma, r=self.r),
-            prior=_prior(self.class_prior, problem.n_columns),
-            paper=self.algorithm == "paper",
+            strengths=TVStrengths(lam=self.lam, gamma=gamma, r=self.r),
+            prior=prior,
+            paper=paper,
             tol=self.tol,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
@@ -118,7 +132,7 @@ class CheegerMethod(BalancedMethod):
     )
 
     def _follow(self, problem: Problem, starts: list[FloatArray]) -> MethodResult:
-        return cheeger(
+        result = cheeger(
             problem,
             self._loss,
             starts,
@@ -130,11 +144,24 @@ class CheegerMethod(BalancedMethod):
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
         )
+        return result if self.algorithm == "paper" else softened(problem, result)
 
 
-def _prior(given: ArrayLike | str | None, n_classes: int) -> Callable[[FloatArray], FloatArray]:
+def _recut(problem: Problem, start: FloatArray, prior: Prior) -> list[FloatArray]:
+    """Two classes of a start with their shares corrected; none if there is nothing to correct."""
+    positive = float(np.mean(start > 0))
+    found = np.array([1 - positive, positive])
+    shares = prior(found)
+    if np.allclose(shares, found):
+        return []
+    cut = np.where(start > np.quantile(start, shares[0]), 1.0, -1.0)
+    cut[problem.rows] = problem.targets
+    return [cut]
+
+
+def _prior(given: ArrayLike | str | None, n_classes: int) -> Prior:
     """How the class shares that a start finds are corrected by what is known of them."""
-    if given is None or n_classes == 1:
+    if given is None:
         return lambda shares: shares
     if isinstance(given, str):
         given = np.full(n_classes, 1 / n_classes)

@@ -15,16 +15,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from tvsvm._threads import one_blas_thread
 from tvsvm.advice import Suggestion, SuspiciousLabel, suggest, suspicious_labels
+from tvsvm.estimators.capacity import require_memory
 from tvsvm.estimators.memory import Memory, fingerprints
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.estimators.stages import Stages
-from tvsvm.estimators.threads import blas_threads
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.labels import Labels, codes_of, distributions_of, read_labels
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.results import BoolArray, FloatArray, Status
+from tvsvm.results import BoolArray, FloatArray, IntArray, Status
 
 KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "linear", "cosine", "precomputed")
 KERNEL_PARAMS = ("gamma", "degree", "coef0")
@@ -61,7 +62,8 @@ data), "degree" (3) and "coef0" (1).""",
         [AT_LEAST_ONE, None],
         """int or None
 Number of landmark rows that carry the functions (Nyström). None: all rows up
-to 2000, beyond that as many as memory suggests.""",
+to 2000, beyond that as many as memory suggests. Without a graph they are
+labelled rows, since the others have no say.""",
     )
     unlabeled: Any = parameter(
         None,
@@ -81,8 +83,9 @@ pd.NaT) are unknown in any case.""",
         ["boolean"],
         """bool
 Keep what the next `fit` can use: if `X` and the parameters of kernel and graph
-have not changed by then, the kernel space and the graph. TV and Cheeger methods
-also keep their functions: see `n_init`. They travel when the model is pickled.""",
+have not changed by then, the kernel space and the graph. Laplacian, TV and
+Cheeger methods also go on from their functions, the last two as `n_init` says.
+All this travels when the model is pickled.""",
     )
     verbose: int = parameter(
         0, ["verbose"], "int\n1 for a line on stdout about each stage of `fit`, with its seconds."
@@ -143,7 +146,7 @@ Names of the columns of `X`, if all are strings.""",
                 "that are to be ignored."
             )
         labels = read_labels(y, X.shape[0], unlabeled=self.unlabeled, ignore=weights == 0)
-        with blas_threads(X.shape[0]):
+        with one_blas_thread():
             result = self._fit_labels(X, labels, weights[labels.rows], rng)
         if not result.converged:
             warnings.warn(
@@ -209,6 +212,8 @@ Names of the columns of `X`, if all are strings.""",
 
     _loss: ClassVar[Any]  # of the classifier's other base, which holds its weight
 
+    # What its memory depends on, see tvsvm.estimators.capacity.
+    _family: ClassVar[str] = "supervised"
     # Parameters that, with X, decide the kernel space and the graph.
     _ground: ClassVar[tuple[str, ...]] = ("kernel", "kernel_params", "n_components", "random_state")
     # Parameters that decide neither those nor the functions.
@@ -234,7 +239,8 @@ Names of the columns of `X`, if all are strings.""",
             space, graph = last.problem.space, last.problem.graph
             stages.kept("kernel space and graph")
         else:
-            space = self._make_space(X, rng)
+            require_memory(self, X, labels)
+            space = self._make_space(X, labels, rng)
             stages.made_space(space)
             graph = self._make_graph(X, rng)
             if graph is not None:
@@ -257,17 +263,21 @@ Names of the columns of `X`, if all are strings.""",
 
     def _fingerprints(self, X: Any, labels: Labels) -> tuple[dict[str, Any], dict[str, Any]]:
         """What decides the kernel space and the graph, and what the functions besides."""
-        values = {**self.get_params(deep=False), "X": X, "classes": labels.classes}
-        apart = {*self._ground, *self._aside, "X"}
+        data = {"X": X, "carriers": self._carriers(labels)}
+        params = {**self.get_params(deep=False), "classes": labels.classes}
         return (
-            fingerprints(values, ("X", *self._ground)),
-            fingerprints(values, values.keys() - apart),
+            fingerprints({**data, **params}, (*data, *self._ground)),
+            fingerprints(params, params.keys() - {*self._ground, *self._aside}),
         )
 
     def _make_graph(self, X: Any, rng: np.random.RandomState) -> Graph | None:
         return None
 
-    def _make_space(self, X: Any, rng: np.random.RandomState) -> RKHS:
+    def _carriers(self, labels: Labels) -> IntArray | None:
+        """Rows among which the landmarks are; None for all."""
+        return None
+
+    def _make_space(self, X: Any, labels: Labels, rng: np.random.RandomState) -> RKHS:
         params = self.kernel_params or {}
         if not set(params) <= set(KERNEL_PARAMS):
             raise ValueError(
@@ -278,6 +288,7 @@ Names of the columns of `X`, if all are strings.""",
             X,
             kernel=self.kernel,
             **params,
+            among=self._carriers(labels),
             n_components=self.n_components,
             unit_diagonal=True,
             random_state=rng,

@@ -5,11 +5,14 @@ from sklearn.utils._param_validation import StrOptions
 from tvsvm.estimators.balanced import CheegerMethod, TVMethod
 from tvsvm.estimators.base import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, KernelClassifier
 from tvsvm.estimators.graph import GraphClassifier
+from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
+from tvsvm.labels import Labels
 from tvsvm.losses import Hinge, Squared
-from tvsvm.methods.laplacian import laplacian
+from tvsvm.methods.laplacian import SimplexResult, SimplexState, laplacian
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.supervised import supervised
+from tvsvm.results import IntArray
 
 
 @with_parameters
@@ -36,6 +39,10 @@ class HingeLoss:
 
 class SupervisedMethod(KernelClassifier):
     """Labelled rows alone."""
+
+    def _carriers(self, labels: Labels) -> IntArray:
+        # Only they can carry the functions (representer theorem): few, and without any error.
+        return labels.rows
 
     def _solve(self, problem: Problem) -> MethodResult:
         return supervised(problem, self._loss, lam=self.lam)
@@ -65,13 +72,23 @@ by default their mean is brought to that of the labels, which decides with few
 labels: see :func:`tvsvm.methods.laplacian.laplacian`.""",
     )
 
+    _family = "laplacian"
+
     def _solve(self, problem: Problem) -> MethodResult:
+        return self._from(problem, None)
+
+    def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
+        result = last.result
+        return self._from(problem, result.state if isinstance(result, SimplexResult) else None)
+
+    def _from(self, problem: Problem, start: SimplexState | None) -> MethodResult:
         return laplacian(
             problem,
             self._loss,
             lam=self.lam,
             gamma=self.gamma,
             paper=self.algorithm == "paper",
+            start=start,
             tol=self.tol,
             max_iter=self.max_iter,
         )
@@ -148,7 +165,9 @@ class CheegerRLS(CheegerMethod, SquaredLoss):
     min_f  Σ_{jk} w_jk |f_j - f_k| / Σ_i |f_i - median f|,  f_i = y_i on labelled rows i,
 
     with more than two classes the sum of such ratios, balanced for as many classes, for one
-    function a class on the simplex. The labels are clamped; η has no part in it.
+    function a class on the simplex. The labels are clamped; η has no part in it. The balance is
+    that of the ratio, for classes of the same size: where they are known to differ much, `TVRLS`
+    with its `class_prior` is the better choice.
     """
 
 

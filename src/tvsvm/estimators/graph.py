@@ -45,6 +45,7 @@ to know about `X`, the distance is always that of its feature space.""",
         None, [Integral, None], "int or None\nThreads that search for neighbours, as in joblib."
     )
 
+    _family = "balanced"
     _ground = (*KernelClassifier._ground, "graph", "n_neighbors", "metric")
     _attributes: ClassVar[dict[str, str]] = {
         "graph_": "Graph\nThe graph, its weights scaled to a mean degree of 1.",

@@ -95,6 +95,8 @@ class _HingeStep:
         self._quadratic = problem.space.quadratic(
             lam=lam, r=r, gamma=gamma, laplacian=problem.graph and problem.graph.laplacian
         )
+        # Columns of G at the labelled rows, as coordinates, and its block there.
+        self._columns = self._quadratic.columns(problem.rows)
         self._block = self._quadratic.block(problem.rows)
         self._goals = margin * problem.signs
         ends = mu * problem.weights[:, None] * self._goals
@@ -103,15 +105,15 @@ class _HingeStep:
         self.certificate, self.status = 0.0, Status.CONVERGED
 
     def __call__(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        space, rows = self._quadratic.space, self._problem.rows
-        B = np.zeros((space.n_points, self._problem.n_columns))
+        space, n_columns = self._quadratic.space, self._problem.n_columns
+        W: FloatArray = np.zeros((space.rank, n_columns))
         goals = self._goals
         if E is not None:
-            B += self._r * (E - self._offset)
-            goals = goals - space.features[rows] @ self._quadratic.coordinates(B)
-        intercept = np.empty(self._problem.n_columns)
+            W = self._quadratic.coordinates(self._r * (E - self._offset))
+            goals = goals - space.features[self._problem.rows] @ W
+        duals, intercept = np.empty(goals.shape), np.empty(n_columns)
         self.certificate, self.status = 0.0, Status.CONVERGED
-        for k in range(self._problem.n_columns):
+        for k in range(n_columns):
             result = box_qp(
                 self._block,
                 goals[:, k],
@@ -119,12 +121,11 @@ class _HingeStep:
                 upper=self._upper[:, k],
                 x0=self._duals[k],
             )
-            self._duals[k] = result.solution
-            B[rows, k] += result.solution
+            self._duals[k] = duals[:, k] = result.solution
             intercept[k] = self._middle - self._offset + result.multiplier
             if result.certificate > self.certificate:
                 self.certificate, self.status = result.certificate, result.status
-        W = self._quadratic.coordinates(B)
+        W += self._columns @ duals
         return W, self._offset + space.values(W), intercept
 
 

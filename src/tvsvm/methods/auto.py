@@ -16,14 +16,17 @@ from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import rounded, search
 from tvsvm.methods.supervised import supervised
-from tvsvm.methods.total_variation import TVStrengths, from_partition
+from tvsvm.methods.total_variation import TVStrengths, from_partition, total_variation
 from tvsvm.results import FloatArray, IntArray
-from tvsvm.start import poisson
+from tvsvm.solvers import simplex_projection
+from tvsvm.start import first_guesses, poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
-WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.5, R)
+WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.2, R)
+STRONG_FOR_ONE = TVStrengths(LAM, 0.5, R)  # one function from -1 to 1 for two classes
+N_STARTS = 3  # for one function
 MOST_FOLDS = 3
-CUT_LIMIT = 0.1  # share of the edge weight: a cut longer than this divides no clusters
+CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
 LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
 
 Method = Callable[[Problem], MethodResult]
@@ -65,13 +68,22 @@ def auto(
         return laplacian(p, Squared(ETA), lam=LAM, gamma=GAMMA, tol=1e-2, max_iter=50)
 
     def smooth(p: Problem) -> MethodResult:
-        start = rounded(p, poisson(p, graph))
-        return from_partition(p, Squared(ETA), start, WEAK, **options)
+        return from_partition(p, Squared(ETA), rounded(p, guess(p)), WEAK, **options)
 
     def balanced(p: Problem) -> MethodResult:
-        start, _ = search(p, graph, poisson(p, graph))
+        if p.n_columns == 2:
+            return _one_cut(p, **options)
+        start, _ = search(p, graph, guess(p))
         return from_partition(p, Squared(ETA), start, STRONG, **options)
 
+    def guess(p: Problem) -> FloatArray:
+        if p is not problem:
+            return poisson(p, graph)
+        if not guessed:
+            guessed.append(poisson(p, graph))
+        return guessed[0]
+
+    guessed: list[FloatArray] = []
     methods: dict[str, Method] = {
         "balanced": balanced,
         "smooth": smooth,
@@ -87,6 +99,22 @@ def auto(
         reason = f"of {count} labels held back it missed {missed[chosen]:.0%}, no method fewer"
     result = results[chosen] if chosen in results else methods[chosen](problem)
     return result, Choice(chosen, reason, missed)
+
+
+def _one_cut(problem: Problem, **options: Any) -> MethodResult:
+    """Two classes by one function, as TVRLS does it, given back as two functions."""
+    assert problem.graph is not None
+    signs = problem.targets[:, [1]] - problem.targets[:, [0]]
+    one = replace(problem, targets=signs)
+    starts = first_guesses(one, problem.graph, N_STARTS, np.random.RandomState(0))
+    found = total_variation(one, Squared(ETA), starts, strengths=STRONG_FOR_ONE, **options)
+    half = np.array([[-0.5, 0.5]])
+    return replace(
+        found,
+        solution=simplex_projection(0.5 + found.solution @ half),
+        coordinates=found.coordinates @ half,
+        intercept=0.5 + found.intercept @ half,
+    )
 
 
 def _from_the_cut(

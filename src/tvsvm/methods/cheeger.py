@@ -8,7 +8,7 @@ import numpy as np
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import best_level, partition_energy, ratio_energy, refine
+from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
 from tvsvm.methods.search import Candidate, Progress, lowest
 from tvsvm.methods.total_variation import TVStrengths, many_classes
 from tvsvm.results import FloatArray, Status
@@ -16,6 +16,7 @@ from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3
 SMOOTHING = 5.0  # γ/r of the total-variation iteration before the steps down the ratio
+DOUBT = 0.49  # the kernel's say in how sure a class is; below a half, so that the class stays
 NO_CUT = 1e-6  # ratio that counts as zero, on a graph of mean degree 1
 
 
@@ -90,6 +91,25 @@ def cheeger(
             for start in starts
         ]
     return lowest(problem, ends, lam / r)
+
+
+def softened(problem: Problem, result: MethodResult) -> MethodResult:
+    """The same classes, with doubt about those that the function in the kernel space denies.
+
+    A cut has no doubts: for c > 1 its functions are 0 and 1, and for c = 1 their size says more
+    about the graph than about the row. The function in the space is near ±1, or one of 0 and 1,
+    where all rows around are of one class.
+    """
+    in_space = problem.space.values(result.coordinates) + result.intercept
+    sides: FloatArray
+    view: FloatArray
+    if problem.n_columns == 1:
+        sides, view = np.where(result.solution > 0, 1.0, -1.0), np.clip(in_space, -1.0, 1.0)
+    else:
+        sides, view = one_hot(result.solution), simplex_projection(in_space)
+    soft = (1 - DOUBT) * sides + DOUBT * view
+    soft[problem.rows] = problem.targets
+    return replace(result, solution=soft)
 
 
 def _partition(

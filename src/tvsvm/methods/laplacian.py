@@ -1,6 +1,6 @@
 """LapRLS and LapSVM: smoothness on the graph, and the simplex for more than two classes."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import norm
@@ -8,15 +8,31 @@ from scipy.linalg import norm
 from tvsvm.losses import Loss
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.supervised import energy, solve_columns
-from tvsvm.results import Status
+from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import simplex_projection
 
 # Iterations after which r may change: ever more seldom, since each change costs a factorisation,
 # and finitely often, so that the convergence of a fixed r holds.
-BALANCE_AT = (8, 16, 32, 64, 128, 256, 512, 1024)
-BALANCED = 3.0  # up to this ratio of the residuals r is left alone
+BALANCE_AT = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
+BALANCED = 2.0  # up to this ratio of the residuals r is left alone
 FEEBLE = 1e-3  # γ/λ at which the graph has half a say about the level of the functions
 FARTHEST = 1e6  # beyond this ratio one of them is taken for zero
+
+
+@dataclass(frozen=True)
+class SimplexState:
+    """Where the iteration for c > 1 is: g and l, (N, c), and r."""
+
+    G: FloatArray
+    multiplier: FloatArray
+    r: float
+
+
+@dataclass(frozen=True)
+class SimplexResult(MethodResult):
+    """The result for c > 1, with the state from which other labels can be followed."""
+
+    state: SimplexState
 
 
 def laplacian(
@@ -26,6 +42,7 @@ def laplacian(
     lam: float,
     gamma: float,
     paper: bool = False,
+    start: SimplexState | None = None,
     r: float | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -58,9 +75,12 @@ def laplacian(
         λ > 0, γ ≥ 0.
     paper : bool
         Leave f where the objective has it.
+    start : SimplexState, optional
+        For c > 1, the `state` of a result for the same rows. By default g = 1/c and l = 0.
     r : float, optional
-        Strength r > 0 of the splitting, which changes the path and not its end. By default the
-        mean curvature of kernel and graph term, and then whatever balances the residuals.
+        Strength r > 0 of the splitting, which changes the path and not its end. By default that
+        of `start`, or the mean curvature of kernel and graph term, and then whatever balances the
+        residuals.
     tol : float
         Of the certificate, for c > 1: the larger of |f - g| / |g| and
         r |g - g_before| / max(|l|, κ|g|), κ the mean curvature above.
@@ -72,12 +92,14 @@ def laplacian(
     MethodResult
         `solution` is f + b, for c > 1 projected on the simplex, which keeps the order of the
         columns. Of all iterates it is the one with the smallest certificate. `energy_path` is the
-        objective at f, before f is moved.
+        objective at f, before f is moved. For c > 1 it is a `SimplexResult`.
     """
     if problem.n_columns == 1:
         found = solve_columns(problem, loss, lam=lam, gamma=gamma)
     else:
-        found = _on_simplex(problem, loss, lam=lam, gamma=gamma, r=r, tol=tol, max_iter=max_iter)
+        found = _on_simplex(
+            problem, loss, lam=lam, gamma=gamma, start=start, r=r, tol=tol, max_iter=max_iter
+        )
     return found if paper else _levelled(problem, loss, found, lam=lam, gamma=gamma)
 
 
@@ -114,22 +136,25 @@ def _on_simplex(
     *,
     lam: float,
     gamma: float,
+    start: SimplexState | None,
     r: float | None,
     tol: float,
     max_iter: int,
-) -> MethodResult:
+) -> SimplexResult:
     shape = (problem.space.n_points, problem.n_columns)
     offset = 1 / problem.n_columns
     curvature = lam * problem.space.n_points / float(problem.space.spectrum.sum()) + gamma
     balance_at = BALANCE_AT if r is None else ()
-    r = curvature if r is None else r
+    if start is None:
+        start = SimplexState(np.full(shape, offset), np.zeros(shape), curvature)
+    G, multiplier = start.G, start.multiplier
+    r = start.r if r is None else r
     step = loss.kernel_step(problem, lam=lam, r=r, gamma=gamma, offset=offset)
-    G, multiplier = np.full(shape, offset), np.zeros(shape)
     certificate, energies = np.inf, []
     for n_iter in range(1, max_iter + 1):
         W, F, b = step(G - multiplier / r)
         before, G = G, simplex_projection(F + multiplier / r)
-        multiplier += r * (F - G)
+        multiplier = multiplier + r * (F - G)
         size = norm(G)
         primal = norm(F - G) / size
         dual = r * norm(G - before) / max(norm(multiplier), curvature * size)
@@ -143,7 +168,7 @@ def _on_simplex(
             r *= ratio**0.5
             step = loss.kernel_step(problem, lam=lam, r=r, gamma=gamma, offset=offset)
     W, F, b = best
-    return MethodResult(
+    return SimplexResult(
         solution=simplex_projection(F + b),
         status=Status.CONVERGED if certificate <= tol else Status.MAX_ITER,
         n_iter=n_iter,
@@ -151,6 +176,7 @@ def _on_simplex(
         coordinates=W,
         intercept=offset + b,
         energy_path=np.array(energies),
+        state=SimplexState(G, multiplier, r),
     )
 
 

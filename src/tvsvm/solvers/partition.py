@@ -298,7 +298,8 @@ def _given_away(
         for side, (moved, links) in enumerate(zip(line.sizes, line.outer, strict=True)):
             border = links.sum(axis=1) + line.inner
             rest = (cut[a] - border + 2 * line.inner) / _balance(size[a] - moved, total, c)
-            taken = (cut + border[:, None] - 2 * links) / _balance(size + moved[:, None], total, c)
+            others = np.where(np.arange(c) == a, 0.5 * total, size + moved[:, None])
+            taken = (cut + border[:, None] - 2 * links) / _balance(others, total, c)
             change = rest[:, None] + taken - ratio
             change[:, a] = np.inf
             change[np.minimum(moved, size[a] - moved) < SMALL_SIDE * size[a]] = np.inf

@@ -1,0 +1,64 @@
+"""Threads: one for each product of BLAS, several for batches of rows.
+
+Threads of BLAS wait for each other in every product. As soon as another process wants a core, two
+take 1.3 to 5 times as long as one does (benchmarks/README.md). Batches wait once, at their end, and
+give the same digits whatever the number of threads.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class _BlasLimit:
+    """One thread for BLAS while anybody, in any thread, is in the context."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_users = 0
+        self._n_threads = 1
+        self._limiter: Any = None
+
+    @contextmanager
+    def held(self) -> Iterator[int]:
+        with self._lock:
+            if self._n_users == 0:
+                self._n_threads = max((p.num_threads for p in _blas().lib_controllers), default=1)
+                self._limiter = _blas().limit(limits=1)
+            self._n_users += 1
+        try:
+            yield self._n_threads
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                if self._n_users == 0:
+                    self._limiter.restore_original_limits()
+
+
+_limit = _BlasLimit()
+# Context in which BLAS has one thread; it gives the number that BLAS had outside.
+one_blas_thread = _limit.held
+
+
+def map_batches(function: Callable[[A], B], batches: Sequence[A]) -> Iterator[B]:
+    """Call the function for every batch, as many at a time as BLAS would have threads."""
+    with one_blas_thread() as n_threads:
+        if min(n_threads, len(batches)) == 1:
+            yield from map(function, batches)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                yield from pool.map(function, batches)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Kept, since looking for the libraries takes longer than a small fit.
+    return ThreadpoolController().select(user_api="blas")

@@ -1,0 +1,72 @@
+"""How sure the classifiers are of a class: low where they err."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from tvsvm import TVRLS, CheegerRLS, CheegerSVM, LapRLS
+from tvsvm.kernel import RKHS
+from tvsvm.labels import codes_of, distributions_of
+from tvsvm.methods.cheeger import softened
+from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.results import Status
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Rows, their classes, and y with five labels a class."""
+    X, truth = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    y = np.full(len(truth), -1)
+    for k in range(10):
+        y[rng.choice(np.flatnonzero(truth == k), 5, replace=False)] = k
+    return X, truth, y
+
+
+@pytest.mark.parametrize("Classifier", [LapRLS, TVRLS, CheegerRLS])
+def test_errors_are_where_confidence_is_low(Classifier, digits):
+    X, truth, y = digits
+    model = Classifier(random_state=0).fit(X, y)
+    confidence = model.label_distributions_[y < 0].max(axis=1)
+    wrong = (model.transduction_ != truth)[y < 0][np.argsort(confidence, kind="stable")]
+    tenth = len(wrong) // 10
+    assert wrong[:tenth].mean() > 4 * wrong[tenth:].mean()
+
+
+@pytest.mark.parametrize("Classifier", [CheegerRLS, CheegerSVM])
+@pytest.mark.parametrize("classes", [(4, 9), (1, 4, 8, 9)])
+def test_a_cut_is_surer_of_rows_deep_in_a_class(Classifier, classes, digits):
+    X, truth, y = digits
+    part = np.isin(truth, classes)
+    X, y = X[part], y[part]
+    model = Classifier(random_state=0).fit(X, y)
+    confidence = model.label_distributions_[y < 0].max(axis=1)
+    assert len(np.unique(confidence)) > 0.5 * len(confidence)
+    denied = (model.predict(X) != model.transduction_)[y < 0]
+    assert confidence[~denied].mean() > 0.8
+    assert confidence[denied].max(initial=0.5) < confidence[~denied].mean()
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_doubt_never_changes_a_class(n_columns):
+    rng = np.random.default_rng(0)
+    space = RKHS(rng.normal(size=(40, 2)))
+    rows = np.arange(3)
+    targets = np.eye(3) if n_columns == 3 else np.array([[1.0], [-1.0], [1.0]])
+    solution = np.eye(3)[rng.integers(3, size=40)][:, :n_columns] - 0.5 * (n_columns == 1)
+    solution[rows] = targets
+    result = MethodResult(
+        solution=solution,
+        status=Status.CONVERGED,
+        n_iter=1,
+        certificate=0.0,
+        coordinates=10 * rng.normal(size=(space.rank, n_columns)),  # denies many a class, loudly
+        intercept=np.zeros(n_columns),
+        energy_path=np.zeros(1),
+    )
+    soft = softened(Problem(space, rows, targets, np.ones(3)), result).solution
+    np.testing.assert_array_equal(codes_of(soft), codes_of(solution))
+    np.testing.assert_array_equal(soft[rows], targets)
+    P = distributions_of(soft, max(n_columns, 2))
+    np.testing.assert_array_equal(P.argmax(axis=1), codes_of(solution))
+    assert P.max(axis=1).min() < 0.6

@@ -1,0 +1,75 @@
+"""One thread for BLAS, several for batches: in order, restored in any case, the same digits."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from tvsvm._threads import map_batches, one_blas_thread
+from tvsvm.kernel import RKHS
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def needs(n_threads):
+    if blas_threads() != {n_threads}:
+        pytest.skip("OPENBLAS_NUM_THREADS or the like allows BLAS fewer threads")
+
+
+@pytest.fixture(params=[1, 2, 3])
+def n_threads(request):
+    with threadpool_limits(request.param, user_api="blas"):
+        needs(request.param)
+        yield request.param
+
+
+def test_batches_run_in_as_many_threads_as_blas_had_and_come_back_in_order(n_threads):
+    together = threading.Barrier(n_threads, timeout=10)
+    seen = set()
+
+    def double(number):
+        seen.add(threading.get_ident())
+        together.wait()  # passes only if so many run at the same time
+        assert blas_threads() == {1}
+        return 2 * number
+
+    assert list(map_batches(double, range(2 * n_threads))) == list(range(0, 4 * n_threads, 2))
+    assert len(seen) == n_threads
+    assert blas_threads() == {n_threads}
+
+
+def test_an_error_comes_through_and_the_threads_are_restored(n_threads):
+    def fail(batch):
+        raise ValueError("from a batch")
+
+    with pytest.raises(ValueError, match="from a batch"):
+        list(map_batches(fail, range(5)))
+    assert blas_threads() == {n_threads}
+
+
+def test_whoever_leaves_last_restores():
+    with threadpool_limits(2, user_api="blas"):
+        needs(2)
+        first, second = one_blas_thread(), one_blas_thread()
+        assert (first.__enter__(), second.__enter__()) == (2, 2)
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == {2}
+
+
+def test_the_number_of_threads_does_not_change_a_digit(monkeypatch):
+    monkeypatch.setattr("tvsvm._features.BATCH_SIZE", 2000)
+    X = np.random.default_rng(0).standard_normal((2500, 12)).astype(np.float32)
+    found = []
+    for count in (1, 2, 3):
+        with threadpool_limits(count, user_api="blas"), one_blas_thread():
+            space = RKHS(X, n_components=30, random_state=0)
+            W = np.ones((space.rank, 2))
+            found.append((space.features, space.expansion(W)(X)))
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
