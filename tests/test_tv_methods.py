@@ -173,8 +173,8 @@ def test_progress_stops_when_nothing_moves():
 
 
 def test_progress_stops_when_the_energy_stays_and_returns_the_best():
-    progress = Progress(tol=0.01)
-    energies = [5.0, 3.0, *[4.0] * Progress.PATIENCE]
+    progress = Progress(tol=0.01, patience=4)
+    energies = [5.0, 3.0, *[4.0] * 4]
     stops = [progress.add(np.array([e]), e, 1.0) for e in energies]
     assert stops == [False] * (len(energies) - 1) + [True]
     end = progress.candidate()
@@ -185,9 +185,9 @@ def test_progress_stops_when_the_energy_stays_and_returns_the_best():
 
 def test_progress_takes_small_gains_but_does_not_wait_for_them():
     progress = Progress(tol=0.1)
-    energies = [1.0 - 1e-4 * k for k in range(Progress.PATIENCE + 1)]
+    energies = [1.0 - 1e-4 * k for k in range(8 + 1)]
     stops = [progress.add(np.array([e]), e, 1.0) for e in energies]
-    assert stops.index(True) == Progress.PATIENCE
+    assert stops.index(True) == 8
     assert progress.candidate().energy == energies[-1]
 
 

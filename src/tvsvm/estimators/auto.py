@@ -23,8 +23,8 @@ class AutoTV(GraphClassifier):
     weak total variation from Poisson learning, and total variation from a partition of low
     balanced ratio Σ_k cut_k / B_k (TVRLS). If there are labels to spare, folds of them are held
     back and the method that misses fewest is kept. Otherwise it is the last, unless its cut
-    crosses more than a twentieth of the edge weight or leaves some classes next to nothing: then the
-    third.
+    crosses more than a twentieth of the edge weight or leaves some classes next to nothing: then
+    the third.
     """
 
     tol: float = parameter(

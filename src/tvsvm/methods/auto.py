@@ -90,8 +90,8 @@ def auto(
         "laplacian": smooth_laplacian,
         "kernel": kernel,
     }
-    results = {name: methods[name](problem) for name in ("balanced", "smooth")}
-    favourite, reason = _from_the_cut(problem, results["balanced"], results["smooth"])
+    results = {"balanced": balanced(problem)}
+    favourite, reason = _from_the_cut(problem, results["balanced"].solution, guess(problem))
     missed = _held_back(problem, methods)
     chosen = min(missed, key=lambda name: (missed[name], name != favourite), default=favourite)
     if missed:
@@ -117,13 +117,11 @@ def _one_cut(problem: Problem, **options: Any) -> MethodResult:
     )
 
 
-def _from_the_cut(
-    problem: Problem, balanced: MethodResult, smooth: MethodResult
-) -> tuple[str, str]:
+def _from_the_cut(problem: Problem, balanced: FloatArray, guess: FloatArray) -> tuple[str, str]:
     """Whether the partition of low ratio is to be trusted, by its cut and its classes' sizes."""
     graph = problem.graph
     assert graph is not None
-    partition, other = (rounded(problem, result.solution) for result in (balanced, smooth))
+    partition, other = rounded(problem, balanced), rounded(problem, guess)
     weight = float(graph.edge_weights.sum())
     cut = float(np.sum(graph.total_variation(partition))) / 2 / weight if weight > 0 else 0.0
     if cut > CUT_LIMIT:

@@ -25,14 +25,12 @@ class Progress:
     """Keeps the best iterate and says when there is nothing more to gain.
 
     An iteration has converged when its iterates move by at most `tol` relative to their norm, or
-    when the best energy has not fallen by `tol`, relatively, for `PATIENCE` iterations: with
+    when the best energy has not fallen by `tol`, relatively, for `patience` iterations: with
     multipliers and a balance in it, it may go on circling around its end.
     """
 
-    PATIENCE = 8
-
-    def __init__(self, tol: float) -> None:
-        self.tol = tol
+    def __init__(self, tol: float, patience: int = 8) -> None:
+        self.tol, self.patience = tol, patience
         self.energies: list[float] = []
         self.best: FloatArray = np.empty(0)
         self._best_energy = self._settled_energy = np.inf
@@ -53,7 +51,7 @@ class Progress:
     def converged(self) -> bool:
         """Whether the last iterate met one of the two criteria."""
         idle = len(self.energies) - self._settled_at
-        return self._change <= self.tol or idle >= self.PATIENCE
+        return self._change <= self.tol or idle >= self.patience
 
     def candidate(self) -> Candidate:
         """The best iterate, with how the iteration went."""

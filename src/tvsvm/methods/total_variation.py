@@ -205,7 +205,8 @@ def _iterate(
     """The paper's iteration for many classes, columns rescaled to their share of the rows."""
     r = strengths.r
     g = start
-    progress, dual = Progress(tol), None
+    # From a partition of low ratio the first iterate is nearly always the best one.
+    progress, dual = Progress(tol, patience=2), None
     for _ in range(max_iter):
         _, f, _ = step(g)
         result = graph_tv_prox(

@@ -196,8 +196,6 @@ class _Splitting:
             propose = _given_away if len(group) == 1 else _exchanged
             for trial in propose(level, graph, best, fixed, group, c):
                 trial[fixed] = part[fixed]
-                if partition_ratio(level, trial, c) * price(trial) > HOPELESS * energy:
-                    continue
                 lower = descend(*level, trial, fixed, c, PASSES) * price(trial)
                 if lower < energy * (1 - LEAST_GAIN):
                     best, energy = trial, lower
@@ -305,7 +303,7 @@ def _given_away(
             change[np.minimum(moved, size[a] - moved) < SMALL_SIDE * size[a]] = np.inf
             change[held[side] > held[1 - side]] = np.inf
             place, b = np.unravel_index(change.argmin(), change.shape)
-            if np.isfinite(change[place, b]):
+            if change[place, b] - ratio[a] <= (HOPELESS - 1) * ratio.sum():
                 trial = part.copy()
                 trial[line.sides(int(place))[side]] = b
                 yield trial
@@ -321,9 +319,13 @@ def _exchanged(
 ) -> Iterator[IntArray]:
     """The union of two classes is divided where the energy is lowest, most fixed nodes at home."""
     a, b = group
+    cut, size = statistics(*level, part, c)
+    ratio = cut / _balance(size, float(size.sum()), c)
     home = np.where(part == a, 1, -1) * fixed
     for line in _lines(level, graph, part, group, c):
-        left, right = _two_classes(level, line, c)
+        left, right, energy = _two_classes(level, line, c)
+        if energy - ratio[a] - ratio[b] > (HOPELESS - 1) * ratio.sum():
+            continue
         surplus = home[left].sum() - home[right].sum()
         for low, high, fits in ((a, b, surplus >= 0), (b, a, surplus <= 0)):
             if fits:
@@ -349,7 +351,7 @@ def _resettled(
         if around[a] <= 2 * around[k]:
             continue
         for line in _lines(level, graph, part, (a,), c):
-            ends = _two_classes(level, line, c)
+            *ends, _ = _two_classes(level, line, c)
             new, old = ends if pull[ends[0]].sum() > pull[ends[1]].sum() else ends[::-1]
             if fixed[new].sum() > fixed[old].sum():
                 continue
@@ -359,8 +361,8 @@ def _resettled(
             yield trial
 
 
-def _two_classes(level: Level, line: _Line, c: int) -> tuple[IntArray, IntArray]:
-    """The two ends of a line that as classes have the lowest energy, neither being small."""
+def _two_classes(level: Level, line: _Line, c: int) -> tuple[IntArray, IntArray, float]:
+    """The two ends of a line that as classes have the lowest energy, neither small; the energy."""
     total = float(level.sizes.sum())
     energy = sum(
         (line.inner + links.sum(axis=1)) / _balance(sizes, total, c)
@@ -368,7 +370,8 @@ def _two_classes(level: Level, line: _Line, c: int) -> tuple[IntArray, IntArray]
     )
     smaller = np.minimum(*line.sizes)
     energy[smaller < SMALL_SIDE * (line.sizes[0] + line.sizes[1])] = np.inf
-    return line.sides(int(energy.argmin()))
+    place = int(energy.argmin())
+    return *line.sides(place), float(energy[place])
 
 
 def _climb(level: Level, part: IntArray, fixed: BoolArray, c: int) -> None:
