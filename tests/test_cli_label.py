@@ -1,6 +1,7 @@
 import errno
 import json
 import re
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from tvsvm.cli import fitting
 from tvsvm.cli.main import app
 from tvsvm.estimators import capacity
+from tvsvm.persistence import load_model
 from tvsvm.tables import base, text
 
 N = 60
@@ -86,6 +88,7 @@ def test_the_default_method_text_and_notes(table):
     lines = (table.parent / "pets.labelled.csv").read_text().splitlines()
     assert [line.rsplit(",", 3)[0] for line in lines] == table.read_text().splitlines()
     assert "60 rows, 8 labels of 2 classes in 'kind'" in result.stdout
+    assert re.search(r"^AutoTV \w.* \(of 8 labels held back it missed", result.stdout, re.MULTILINE)
     assert "'customer_id' is left out: it looks like an id" in result.stderr
     again = run("label", table, "--out", table.parent / "again.csv")
     assert again.exit_code == 0
@@ -127,6 +130,7 @@ def test_json_is_all_there_is_on_standard_output(table):
     assert values["classes"] == {"cat": 30, "dog": 30}
     assert values["features"] == {"height": "number", "colour": "category", "joined": "date"}
     assert values["output"] == str(table.parent / "pets.labelled.csv")
+    assert (values["method"], values["chosen"], values["reason"]) == ("RLS", None, None)
     assert values["notes"] == ["column 'customer_id' is left out: it looks like an id"]
 
 
@@ -138,7 +142,7 @@ def test_quiet_says_nothing(table):
 def test_dry_run_writes_nothing(table):
     result = run("label", table, "--dry-run")
     assert result.exit_code == 0, result.stderr
-    assert "TVRLS would take about" in result.stdout
+    assert "AutoTV would take about" in result.stdout
     assert files(table.parent) == ["pets.csv"]
     values = json.loads(run("label", table, "--dry-run", "--json").stdout)
     assert values["expected_bytes"] > 0
@@ -183,7 +187,7 @@ def test_config_gives_defaults_and_the_command_line_wins(table, tmp_path):
     for content, code in [("colour = 1", 2), ("neighbors = 'many'", 2), ("= 1", 2)]:
         config.write_text(content)
         assert run("label", table, "--config", config).exit_code == code
-    config.write_text("prior = { cat = 0.5, dog = 0.5 }\n")
+    config.write_text("method = 'TVRLS'\nprior = { cat = 0.5, dog = 0.5 }\n")
     assert run("label", table, "--config", config, "--force").exit_code == 0
 
 
@@ -196,7 +200,7 @@ def test_options_reach_the_classifier(table, monkeypatch):
 
     monkeypatch.setattr(fitting, "fit", spy)
     options = ["--neighbors", 7, "--metric", "cosine", "--prior", "dog=0.7,cat=0.3", "--jobs", 2]
-    assert run("label", table, *options, "--seed", 5).exit_code == 130
+    assert run("label", table, *options, "--seed", 5, "--method", "TVSVM").exit_code == 130
     expected = {"n_neighbors": 7, "metric": "cosine", "class_prior": [0.3, 0.7], "n_jobs": 2}
     assert {name: seen[name] for name in expected} == expected
     assert seen["random_state"] == 5
@@ -246,6 +250,7 @@ def test_bad_files_get_one_sentence_and_leave_nothing(tmp_path, name):
         (["--prior", "cat=1"], 1, "'dog' without a share"),
         (["--prior", "cat=0.3,dog=0.3,fox=0.4"], 1, "'fox' without a label"),
         (["--prior", "half"], 1, "'uniform' or shares"),
+        (["--prior", "uniform"], 1, "leave it out or pass --method TVRLS or TVSVM."),
         (["--method", "RLS", "--neighbors", "3"], 1, "--neighbors means nothing to RLS"),
         (["--metric", "far"], 1, "--metric must be one of"),
         (["--out", "pets.parquet"], 1, "in the format of the input"),
@@ -337,9 +342,16 @@ def test_minus_one_means_unknown_in_a_column_without_gaps(tmp_path):
     assert values["labels"] == {"0": 3, "1": 3}
 
 
-def test_report(table):
-    result = run("label", table, "--method", "LapRLS", "--report", table.parent / "pets.html")
+def test_the_choice_is_told_in_result_report_and_model(table):
+    report, model = (table.parent / name for name in ("pets.html", "pets.tvsvm"))
+    result = run("label", table, "--json", "--report", report, "--save-model", model)
     assert result.exit_code == 0, result.stderr
-    page = (table.parent / "pets.html").read_text(encoding="utf-8")
+    values = json.loads(result.stdout)
+    assert values["method"] == "AutoTV"
+    assert values["chosen"] in ("balanced", "smooth", "laplacian", "kernel")
+    page = report.read_text(encoding="utf-8")
     assert "pets.csv" in page
-    assert "LapRLS" in page
+    assert escape(values["reason"]) in page
+    assert load_model(model).classifier.report_["method"] == values["chosen"]
+    predicted = run("predict", model, table, "--out", table.parent / "again.csv")
+    assert predicted.exit_code == 0, predicted.stderr

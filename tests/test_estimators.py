@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
@@ -15,6 +16,7 @@ import tvsvm
 from tvsvm import RLS, SVM, LapRLS, LapSVM, knn_graph
 from tvsvm.estimators import __all__ as names
 from tvsvm.estimators.graph import GraphClassifier
+from tvsvm.kernel import RKHS
 
 CLASSIFIERS = [getattr(tvsvm, name) for name in names]
 GRAPH_CLASSIFIERS = [C for C in CLASSIFIERS if issubclass(C, GraphClassifier)]
@@ -401,3 +403,17 @@ def test_predict_before_fit(Classifier):
     for method in ("predict", "predict_proba", "decision_function"):
         with pytest.raises(NotFittedError):
             getattr(Classifier(), method)(np.eye(2))
+
+
+@each_graph_classifier
+def test_a_given_space_is_shared(Classifier):
+    X, _, y = make_rows(3)
+    space = RKHS(X, unit_diagonal=True, random_state=0)
+    own = Classifier(random_state=0).fit(X, y)
+    given = Classifier(kernel=space, random_state=0)
+    np.testing.assert_allclose(
+        given.fit(X, y).label_distributions_, own.label_distributions_, atol=1e-6
+    )
+    assert clone(given).kernel is space
+    with pytest.raises(ValueError, match="must be the RKHS of the rows of X"):
+        given.fit(X[1:], y[1:])

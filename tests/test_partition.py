@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from references import random_graph
 from scipy.sparse import csr_array
 
-from tvsvm.graph import Graph
+from tvsvm.graph import Graph, knn_graph
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.solvers import _partition_kernels as kernels
 from tvsvm.solvers import ratio_partition
@@ -145,3 +145,30 @@ def test_graph_without_edges():
     found, energies = ratio_partition(csr_array((4, 4)), part, fixed)
     np.testing.assert_array_equal(found, part)
     np.testing.assert_array_equal(energies, 0.0)
+
+
+def three_clusters(rng, size):
+    """Clusters A, B and C of one size, B and C being linked more than A is to either."""
+    X = np.concatenate([rng.normal(centre, 0.5, (size, 2)) for centre in ((0, 0), (9, 0), (9, 3))])
+    return knn_graph(X, random_state=0), np.repeat(np.arange(3), size)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_class_comes_back_to_its_fixed_node(seed):
+    rng = np.random.default_rng(seed)
+    graph, truth = three_clusters(rng, 120)
+    fixed = np.isin(np.arange(360), [5, 125, 245])
+    start = np.where(truth == 2, 1, truth)  # class 1 covers two clusters, class 2 half of another
+    start[60:120] = 2
+    start[fixed] = truth[fixed]
+    found, energies = ratio_partition(csr_array(graph.affinity), start, fixed)
+    assert (found == truth).mean() > 0.97
+    assert energies[-1] < energies[0]
+
+
+@cases
+@given(seed=seeds)
+def test_who_is_loyal_enough_does_not_move(seed):
+    graph, part, fixed = make(seed, 30, 3)
+    found, _ = ratio_partition(csr_array(graph.affinity), part, fixed, loyalty=1e9)
+    np.testing.assert_array_equal(found, part)

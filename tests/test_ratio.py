@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from references import random_graph
 from test_losses import make_problem
 
-from tvsvm.graph import Graph
+from tvsvm.graph import Graph, knn_graph
+from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
 from tvsvm.methods.problem import Problem
 from tvsvm.methods.ratio import (
@@ -20,6 +21,7 @@ from tvsvm.methods.ratio import (
     ratio_energy,
     refine,
     rounded,
+    search,
     shares_of,
 )
 
@@ -177,3 +179,17 @@ def test_refine_finds_two_cliques():
     np.testing.assert_array_equal(best, truth)
     assert ended
     assert len(energies) > 1
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_parts_get_the_names_of_the_labels_around_them(swapped):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (80, 2)), rng.normal(8, 1, (80, 2))])
+    graph = knn_graph(X, random_state=0).scaled(mean_degree=1.0)
+    truth = np.repeat([0, 1], 80)
+    space = RKHS(X, unit_diagonal=True, random_state=0)
+    problem = Problem(space, np.array([0, 80]), np.eye(2), np.ones(2), graph)
+    guess = 1 - truth if swapped else truth
+    partition, energies = search(problem, graph, np.eye(2)[guess])
+    np.testing.assert_array_equal(partition.argmax(axis=1), truth)
+    assert np.all(np.diff(energies) <= 0)

@@ -17,6 +17,7 @@ from sklearn.datasets import make_blobs
 
 import tvsvm
 from tvsvm.report import ReportContext, write_report
+from tvsvm.report.choice import IN_WORDS
 from tvsvm.report.png import thumbnail_uri
 
 EVIL = "</script><script>document.documentElement.dataset.hacked=1</script>\"'&<!--Ünï ✓"
@@ -257,6 +258,16 @@ def test_rows_no_label_reaches(tmp_path):
 def test_tiny_data(tmp_path, X, y):
     model = tvsvm.LapRLS(random_state=0).fit(X, y)
     assert len(unpacked(page_of(tmp_path, model).data["rows"], "<u4")) == len(X)
+
+
+def test_what_was_chosen_and_why(tmp_path):
+    X, y = blobs()
+    chosen = tvsvm.AutoTV(random_state=0).fit(X, y)
+    reason = chosen.report_["reason"]
+    assert f"{IN_WORDS[chosen.report_['method']]} ({reason})." in page_of(tmp_path, chosen).visible
+    assert set(IN_WORDS) == {*chosen.report_["held_back"], "constant"}
+    alone = tvsvm.AutoTV(random_state=0).fit(X, np.where(y == "ant", y, None))
+    assert "the same class (there is only one class)." in page_of(tmp_path, alone).visible
 
 
 def test_wrong_labels_are_listed(tmp_path):

@@ -78,6 +78,8 @@ class RKHS:
         The landmark rows Z; their indices for ``kernel="precomputed"``.
     landmark_indices : ndarray of shape (n_landmarks,)
         Where the landmarks are in X.
+    n_columns : int
+        Number of columns of X.
     exact : bool
         Whether all rows are landmarks.
     negative_share : float
@@ -122,13 +124,16 @@ class RKHS:
         )
         self.features, self.spectrum, self._basis = map_.features, map_.spectrum, map_.basis
         self.negative_share = map_.negative_share
-        self._n_columns = rows.shape[1]
+        self.n_columns = rows.shape[1]
         for array in (self.features, self.spectrum, self._basis, self.landmark_indices):
             array.flags.writeable = False
         self._last_compressed: tuple[Any, FloatArray] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_last_compressed": None}  # large, and quickly made again
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "RKHS":
+        return self  # nothing in it changes, and it is large: clones of an estimator share it
 
     @property
     def n_points(self) -> int:
@@ -187,7 +192,7 @@ class RKHS:
     def expansion(self, W: ArrayLike) -> "Expansion":
         """Functions with coordinates W, (rank, c), as Σ_j k(x, z_j) coef_j for any row x."""
         coef = self._basis @ _columns(W, self.rank)
-        return Expansion(self.kernel, self.landmarks, coef, self._n_columns)
+        return Expansion(self.kernel, self.landmarks, coef, self.n_columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,12 +43,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         [POSITIVE],
         "float\nλ, weight of the kernel norm: the larger, the smoother the functions of x.",
     )
-    kernel: str | Callable = parameter(
+    kernel: str | Callable | RKHS = parameter(
         "rbf",
-        [StrOptions(set(KERNELS)), callable],
-        """{"rbf", "laplacian", "poly", "sigmoid", "linear", "cosine", "precomputed"} or callable
-The kernel, scaled to a mean of 1 on its diagonal; see :class:`tvsvm.kernel.RKHS`.
-With "precomputed" `X` is the kernel matrix, K(new, training) when predicting.""",
+        [StrOptions(set(KERNELS)), callable, RKHS],
+        """str, callable or RKHS
+"rbf", "laplacian", "poly", "sigmoid", "linear", "cosine", "precomputed" or a
+function, scaled to a mean of 1 on its diagonal; see :class:`tvsvm.kernel.RKHS`.
+With "precomputed" `X` is the kernel matrix, K(new, training) when predicting. An
+`RKHS` of the same rows is taken as it is: so several fits share one.""",
     )
     kernel_params: dict[str, Any] | None = parameter(
         None,
@@ -284,6 +286,14 @@ Names of the columns of `X`, if all are strings.""",
                 f"`kernel_params` may hold {', '.join(KERNEL_PARAMS)}. Got "
                 f"{', '.join(map(repr, params))}; remove the others."
             )
+        if isinstance(self.kernel, RKHS):
+            if (self.kernel.n_points, self.kernel.n_columns) != X.shape:
+                raise ValueError(
+                    "`kernel` must be the RKHS of the rows of X. Got one of "
+                    f"{self.kernel.n_points} rows and {self.kernel.n_columns} columns for X of "
+                    f"shape {X.shape}; pass RKHS(X, unit_diagonal=True)."
+                )
+            return self.kernel
         return RKHS(
             X,
             kernel=self.kernel,

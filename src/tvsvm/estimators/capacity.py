@@ -9,7 +9,7 @@ from typing import Any
 from scipy.sparse import issparse
 
 from tvsvm._features import BATCH_SIZE, POOL_SIZE
-from tvsvm.kernel import n_landmarks
+from tvsvm.kernel import RKHS, n_landmarks
 from tvsvm.labels import Labels
 
 # Fitted to the peaks of 22 fits of 2,000 to 300,000 rows, 16 to 400 columns, 4 and 10 classes, 10
@@ -113,7 +113,11 @@ def demand(
         n_classes=n_classes,
         n_stored=n_rows * n_columns if n_stored is None else n_stored,
         itemsize=itemsize,
-        n_landmarks=n_landmarks(n_candidates, n_rows, model.n_components),
+        n_landmarks=(
+            model.kernel.rank
+            if isinstance(model.kernel, RKHS)
+            else n_landmarks(n_candidates, n_rows, model.n_components)
+        ),
         n_candidates=n_candidates,
         n_neighbors=min(getattr(model, "n_neighbors", 0), n_rows - 1),
         family=model._family,

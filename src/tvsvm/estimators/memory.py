@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from tvsvm.graph import Graph
+from tvsvm.kernel import RKHS
 from tvsvm.labels import codes_of
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
@@ -60,7 +61,7 @@ def fingerprints(values: Mapping[str, Any], names: Collection[str]) -> dict[str,
 
 def _fingerprint(value: Any) -> Any:
     """The value itself where only identity can tell, otherwise a hash of its content."""
-    if isinstance(value, Graph | np.random.RandomState) or callable(value):
+    if isinstance(value, Graph | RKHS | np.random.RandomState) or callable(value):
         return value
     if issparse(value):
         rows = value.tocsr()

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cached_property
 from multiprocessing import get_context
 
 import numpy as np
@@ -14,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from tvsvm.datasets import Dataset, draw_labels
 from tvsvm.experiments.store import Outcome, Store, Trial
 from tvsvm.graph import Graph, knn_graph
+from tvsvm.kernel import RKHS
 from tvsvm.results import IntArray
 
 
@@ -44,7 +46,14 @@ class Case:
         """The data set with the graph that comes with it, or else the default `knn_graph`."""
         codes = np.unique(dataset.y, return_inverse=True)[1]
         graph = dataset.graph or knn_graph(dataset.X, random_state=0, n_jobs=n_jobs)
+        if graph.n_edges:
+            graph = graph.scaled(mean_degree=1.0)
         return cls(dataset.name, dataset.X, codes, graph, dict(dataset.splits))
+
+    @cached_property
+    def space(self) -> RKHS:
+        """The functions of the default kernel, shared by all methods that build it on all rows."""
+        return RKHS(self.X, unit_diagonal=True, random_state=0)
 
     def labelled(self, trial: Trial) -> IntArray:
         """Rows whose class the trial shows."""

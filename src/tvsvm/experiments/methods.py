@@ -25,7 +25,7 @@ def fit_predict(case: Case, rows: IntArray, *, name: str) -> np.ndarray:
     """Classes that the classifier finds for all rows."""
     model = getattr(tvsvm, name)(random_state=0)
     if "graph" in model.get_params():
-        model.set_params(graph=case.graph)
+        model.set_params(graph=case.graph, kernel=case.space)
     return model.fit_predict(case.X, case.shown(rows))
 
 

@@ -223,6 +223,8 @@ class Graph:
         W = self._affinity
         relative = W.data / W.data.max()  # first to at most 1: the mean of huge weights overflows
         factor = mean_degree * self.n_nodes / relative.sum(dtype=np.float64)
+        if abs(factor - W.data.max()) <= 1e-14 * factor:
+            return self
         data = (relative * factor).astype(W.dtype, copy=False)
         return Graph(csr_array((data, W.indices, W.indptr), shape=W.shape))
 

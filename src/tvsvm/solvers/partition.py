@@ -25,6 +25,7 @@ ATTEMPTS = 2  # at splitting two classes, on differently merged nodes
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
 MODES = 5  # eigenvectors of two classes' union along which it is split anew
 PATIENCE = 20  # uphill moves in a row
+LARGEST = 2  # classes that are split for one that has lost its place
 RIVALS = 2  # classes next to each class with which it is split anew
 
 
@@ -104,7 +105,7 @@ def ratio_partition(
                 break
             found = splitting.resettle(finest, best, fixed)
             energy = splitting.energy(finest, found)
-            if energy >= energies[-1] * (1 - WORTHWHILE):
+            if energy >= energies[-1]:
                 break
             best, idle = found, 0
             energies.append(energy)
@@ -337,28 +338,30 @@ def _exchanged(
 def _resettled(
     level: Level, graph: csr_array, part: IntArray, fixed: BoolArray, c: int
 ) -> Iterator[IntArray]:
-    """A class whose fixed nodes are surrounded by another one gets the end of it around them.
+    """A class whose fixed nodes are surrounded by another one gets one end of a class.
 
-    What it had goes to the class next to it. This is the way out where two classes share one
-    cluster and a third one covers two.
+    Of the one around them, or of one of the largest, where they are untypical; what it had goes to
+    the class next to it. This is the way out where two classes share one cluster and a third one
+    covers two.
     """
     border = _borders(level, part, c)
+    sizes = statistics(*level, part, c)[1]
     for k in range(c):
         own = np.flatnonzero(fixed & (part == k))
         pull = np.asarray(graph[own].sum(axis=0)).ravel()
         around = np.bincount(part, pull, c)
-        a = int(around.argmax())
-        if around[a] <= 2 * around[k]:
+        if around.max() <= 2 * around[k]:
             continue
-        for line in _lines(level, graph, part, (a,), c):
-            *ends, _ = _two_classes(level, line, c)
-            new, old = ends if pull[ends[0]].sum() > pull[ends[1]].sum() else ends[::-1]
-            if fixed[new].sum() > fixed[old].sum():
-                continue
-            trial = part.copy()
-            trial[part == k] = border[k].argmax()
-            trial[new] = k
-            yield trial
+        for a in {int(around.argmax()), *np.argsort(-sizes)[:LARGEST].tolist()} - {k}:
+            for line in _lines(level, graph, part, (a,), c):
+                *ends, _ = _two_classes(level, line, c)
+                for new, old in (ends, ends[::-1]):
+                    # Its own fixed nodes stay with the class, and the others' pull decides.
+                    if fixed[new].sum() <= fixed[old].sum() and pull[new].sum() >= pull[old].sum():
+                        trial = part.copy()
+                        trial[part == k] = border[k].argmax()
+                        trial[new] = k
+                        yield trial
 
 
 def _two_classes(level: Level, line: _Line, c: int) -> tuple[IntArray, IntArray, float]:
