@@ -21,10 +21,10 @@ class AutoTV(GraphClassifier):
 
     over labelled rows i, for four terms S that compete: none (RLS), the graph Laplacian (LapRLS),
     weak total variation from Poisson learning, and total variation from a partition of low
-    balanced ratio Σ_k cut_k / B_k (TVRLS). If there are labels to spare, folds of them are held
-    back and the method that misses fewest is kept. Otherwise it is the last, unless its cut
-    crosses more than a twentieth of the edge weight or leaves some classes next to nothing: then
-    the third.
+    balanced ratio Σ_k cut_k / B_k (TVRLS). The favourite is the last, or the third if the cut
+    crosses more than a twentieth of the edge weight or leaves some classes next to nothing. If
+    there are labels to spare, folds of them are held back, and a method that misses clearly fewer
+    of them takes its place.
     """
 
     tol: float = parameter(
@@ -35,7 +35,8 @@ class AutoTV(GraphClassifier):
     _attributes: ClassVar[dict[str, str]] = {
         "report_": """dict
 "method" that was chosen, "reason" in one sentence, and "held_back", the share of
-held-back labels that each method missed (empty if labels were too few).""",
+held-back labels missed by the favourite and by each method clearly better than it
+(empty if labels were too few).""",
     }
 
     def _solve(self, problem: Problem) -> MethodResult:
