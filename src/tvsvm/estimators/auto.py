@@ -7,9 +7,10 @@ import numpy as np
 
 from tvsvm.estimators.base import AT_LEAST_ONE, POSITIVE
 from tvsvm.estimators.graph import GraphClassifier
+from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
-from tvsvm.methods.auto import auto
+from tvsvm.methods.auto import Choice, auto
 from tvsvm.methods.problem import MethodResult, Problem
 
 
@@ -48,6 +49,12 @@ held-back labels missed by the favourite and by each method clearly better than 
             problem, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs
         )
         return _one_function(result) if two else result
+
+    def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
+        if last.result.converged and last.confirmed_by(problem):
+            self._choice = Choice(**self.report_)  # labels that only agree are no reason to change
+            return last.result
+        return self._solve(problem)
 
     def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
         super()._store(problem, labels, result)
