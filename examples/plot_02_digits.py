@@ -9,15 +9,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from tvsvm import TVRLS, plot_map
+from tvsvm import AutoTV, plot_map
 
 X, y = load_digits(return_X_y=True)
 known = np.unique(y, return_index=True)[1]
 partial = np.where(np.isin(np.arange(len(y)), known), y, -1)
 
-model = TVRLS(random_state=0).fit(X, partial)
+model = AutoTV(random_state=0).fit(X, partial)
 wrong = model.transduction_ != y
 print(f"{wrong.mean():.1%} of {len(y)} images wrong")
+print(model.report_["method"], model.report_["reason"], sep=": ")
 
 # %%
 # ``plot_map`` places the images so that neighbours are close; the stars are the ten labels. On the

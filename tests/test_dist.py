@@ -30,7 +30,7 @@ def call(*command, cwd=None):
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
     """The sdist, and the wheel that is built from it."""
-    pytest.importorskip("build", reason="needs pip install build")
+    pytest.importorskip("build", reason="needs build, which `make dist` installs")
     folder = tmp_path_factory.mktemp("dist")
     probe = call(
         sys.executable, "-m", "pip", "download", "-q", "--no-deps", "hatchling", "-d", folder

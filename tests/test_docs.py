@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.glob("*.rst") if path.stem != "sg_execution_times")
 TEXTS = sorted(ROOT.glob("*.md"))
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 RST_BLOCK = re.compile(r"^\.\. code-block:: (\w+)\n\n((?:(?: {3,}.*)?\n)+)", re.MULTILINE)
 MD_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 DOCUMENTED = re.findall(r"currentmodule:: (\S+)", (DOCS / "api.rst").read_text())
@@ -85,7 +86,8 @@ def test_links_of_texts_lead_to_files(path):
 @named(PAGES)
 def test_links_of_pages_lead_somewhere(path):
     text = path.read_text()
-    pages = {page.stem for page in PAGES} | {"auto_examples/index"}
+    examples = {f"auto_examples/{example.stem}" for example in EXAMPLES}
+    pages = {page.stem for page in PAGES} | {"auto_examples/index"} | examples
     assert set(re.findall(r":doc:`([^`]+)`", text)) <= pages
     for picture in re.findall(r"^\.\. figure:: (.+)$", text, re.MULTILINE):
         assert (DOCS / picture).is_file(), picture
@@ -106,17 +108,16 @@ def test_every_page_is_in_the_table_of_contents():
 
 
 def test_gallery_has_its_examples():
-    examples = sorted((ROOT / "examples").glob("plot_*.py"))
-    assert len(examples) >= 8
-    for example in examples:
+    assert len(EXAMPLES) >= 8
+    for example in EXAMPLES:
         heading = ast.get_docstring(ast.parse(example.read_text())).splitlines()
         assert set(heading[1]) == {"="}
         assert len(heading[0]) == len(heading[1])
 
 
 def test_pages_build_without_warnings(tmp_path):
-    pytest.importorskip("sphinx_gallery", reason="needs pip install tvsvm[docs]")
-    pytest.importorskip("furo", reason="needs pip install tvsvm[docs]")
+    pytest.importorskip("sphinx_gallery", reason="needs what `make docs` installs")
+    pytest.importorskip("furo", reason="needs what `make docs` installs")
     # A copy: what the build generates belongs into no checkout.
     copied = tmp_path / "docs"
     for path in (*PAGES, DOCS / "conf.py", *DOCS.glob("_*/**/*.*"), *DOCS.glob("*.[ps][nv]g")):

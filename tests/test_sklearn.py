@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -49,9 +50,20 @@ def single_thread():
         yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def blobs():
     return make_blobs(60, centers=[[-3, 0], [3, 0], [0, 4]], random_state=0)
+
+
+@pytest.fixture(scope="module")
+def frame(blobs):
+    return pd.DataFrame(blobs[0], columns=["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs, frame):
+    """A function that gives the classifier fitted to the blobs, once for all tests."""
+    return cache(lambda Classifier: Classifier(random_state=0).fit(frame, blobs[1]))
 
 
 @parametrize_with_checks(
@@ -71,13 +83,12 @@ def test_weight_is_a_number_of_rows_where_only_labels_count(check):
 
 
 @each_classifier
-def test_clone_and_pickle(Classifier, blobs):
-    X, y = blobs
-    model = Classifier(random_state=0).fit(X, y)
+def test_clone_and_pickle(Classifier, fitted, frame, blobs):
+    model, y = fitted(Classifier), blobs[1]
     copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
     assert copy.get_params() == model.get_params()
-    assert clone(model).fit(X, y).score(X, y) == model.score(X, y)
+    assert clone(model).fit(frame, y).score(frame, y) == model.score(frame, y)
 
 
 def test_clone_with_a_graph(blobs):
@@ -121,10 +132,8 @@ def test_sample_weight_is_routed(Classifier, blobs):
 
 
 @each_classifier
-def test_feature_names(Classifier, blobs):
-    X, y = blobs
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    model = Classifier().fit(frame, y)
+def test_feature_names(Classifier, fitted, frame):
+    model = fitted(Classifier)
     np.testing.assert_array_equal(model.feature_names_in_, ["a", "b"])
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[["b", "a"]])
@@ -132,10 +141,10 @@ def test_feature_names(Classifier, blobs):
 
 @each_classifier
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
-def test_sparse_is_dense(Classifier, container, blobs):
+def test_sparse_is_dense(Classifier, container, fitted, frame, blobs):
     X, y = blobs
-    dense, thin = (Classifier(random_state=0).fit(data, y) for data in (X, container(X)))
-    F = dense.decision_function(X)
+    thin = Classifier(random_state=0).fit(container(X), y)
+    F = fitted(Classifier).decision_function(frame)
     np.testing.assert_allclose(thin.decision_function(container(X)), F, atol=1e-6)
 
 
@@ -149,15 +158,14 @@ def test_every_parameter_is_validated(Classifier, blobs):
 
 
 @each_classifier
-def test_documentation_is_complete(Classifier, blobs):
+def test_documentation_is_complete(Classifier, fitted):
     document = inspect.getdoc(Classifier)
     parameters, attributes = document.split("Parameters\n----------")[1].split("\n\nAttributes\n")
     assert re.findall(r"^(\w+) : ", parameters, re.M) == list(
         inspect.signature(Classifier).parameters
     )
-    frame = pd.DataFrame(blobs[0], columns=["a", "b"])
-    fitted = {name for name in vars(Classifier().fit(frame, blobs[1])) if name.endswith("_")}
-    assert set(re.findall(r"^(\w+) : ", attributes, re.M)) == fitted
+    stored = {name for name in vars(fitted(Classifier)) if name.endswith("_")}
+    assert set(re.findall(r"^(\w+) : ", attributes, re.M)) == stored
     assert "min_" in document
 
 

@@ -45,8 +45,8 @@ class Choices:
         for name, (option, value) in asked.items():
             if value is not None and name not in known:
                 raise UserError(
-                    f"{option} means nothing to {self.method.value}; leave it out or choose "
-                    "another --method."
+                    f"{option} means nothing to {self.method.value}; leave it out or pass "
+                    f"--method {' or '.join(_methods_with(name))}."
                 )
         _check_metric(self.metric)
         parameters: dict[str, Any] = {
@@ -101,6 +101,13 @@ def neighbor_graph(study: Study, choices: Choices, console: Console) -> Graph:
             n_jobs=choices.jobs,
             **options,
         )
+
+
+def _methods_with(parameter: str) -> list[str]:
+    """Methods that have a parameter."""
+    import tvsvm
+
+    return [method.value for method in Method if parameter in getattr(tvsvm, method)().get_params()]
 
 
 def _check_metric(metric: str | None) -> None:

@@ -24,7 +24,7 @@ class Method(StrEnum):
     AutoTV = "AutoTV"
 
 
-DEFAULT_METHOD = Method.TVRLS
+DEFAULT_METHOD = Method.AutoTV
 DEFAULT_SEED = 0
 
 TABLE, FIT, OUTPUT = "The table", "The classifier", "Output"
@@ -133,7 +133,10 @@ Ids = Annotated[
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of text files.", rich_help_panel=TABLE)]
 MethodOption = Annotated[
-    Method, typer.Option("--method", help="The classifier.", rich_help_panel=FIT)
+    Method,
+    typer.Option(
+        "--method", help="The classifier; AutoTV finds out what suits.", rich_help_panel=FIT
+    ),
 ]
 Neighbors = Annotated[
     int | None,
@@ -147,7 +150,7 @@ Prior = Annotated[
     str | None,
     typer.Option(
         "--prior",
-        help="Expected shares of the classes, uniform or cat=0.4,dog=0.6 (TVRLS and TVSVM).",
+        help="Expected shares of the classes (TVRLS, TVSVM): uniform or cat=0.4,dog=0.6.",
         rich_help_panel=FIT,
     ),
 ]

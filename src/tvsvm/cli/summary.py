@@ -9,6 +9,7 @@ from tvsvm.cli.fitting import Choices, expected_of
 from tvsvm.cli.study import Study
 from tvsvm.cli.targets import Targets
 from tvsvm.estimators.base import KernelClassifier
+from tvsvm.report.choice import choice_of
 
 # Classes in a summary for people.
 SHOWN_CLASSES = 20
@@ -48,6 +49,9 @@ def tell_result(study: Study, model: KernelClassifier, targets: Targets, console
         *_class_table(["class", "labels", "rows"], sizes),
         f"mean confidence of the rows that had no label: {confidence:.3f}",
     ]
+    choice = choice_of(model)
+    if choice:
+        lines.append(choice.sentence)
     if unreachable:
         lines.append(
             f"{unreachable:,} rows are not connected to any label; their classes are guesses "
@@ -56,6 +60,8 @@ def tell_result(study: Study, model: KernelClassifier, targets: Targets, console
     lines.append(f"wrote {', '.join(written)} in {console.seconds:.1f} s")
     values = _about(study) | {
         "method": type(model).__name__,
+        "chosen": choice and choice.method,
+        "reason": choice and choice.sentence,
         "classes": {str(name): count for name, count in found.items()},
         "mean_confidence": confidence,
         "unreachable": unreachable,

@@ -110,9 +110,7 @@ def search(problem: Problem, graph: Graph, start: FloatArray) -> tuple[FloatArra
     name = _names(problem, W, eye[best])
     if (name != np.arange(name.size)).any():
         renamed = rounded(problem, eye[name[best]]).argmax(axis=1)
-        other, to_other = ratio_partition(
-            W, renamed, fixed, guess=first, loyalty=LOYALTY, split=False
-        )
+        other, to_other = ratio_partition(W, renamed, fixed, guess=first, loyalty=LOYALTY)
         if to_other[-1] < energies[-1] * (1 + TIE):
             best = other
             energies.append(min(float(to_other[-1]), energies[-1]))

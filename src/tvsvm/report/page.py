@@ -34,7 +34,7 @@ def write_report(
     path : str or path
         The file; it appears whole or not at all.
     model : fitted classifier
-        Any of the eight.
+        Any of this package.
     context : ReportContext, optional
         Names, cells and pictures of the rows, and how the model came about.
 

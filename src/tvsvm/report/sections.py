@@ -9,6 +9,7 @@ import numpy as np
 from tvsvm._palette import class_colors
 from tvsvm.advice import Suggestion, SuspiciousLabel
 from tvsvm.report.charts import histogram, line, meter
+from tvsvm.report.choice import choice_of
 from tvsvm.report.context import Rows, text_of
 
 LISTED = 20  # rows of a table
@@ -28,12 +29,14 @@ class Sections:
         self._n_found = int(np.count_nonzero(~model.labeled_))
 
     def summary(self) -> str:
-        """What happened, in one sentence."""
+        """What happened, in a sentence or two."""
+        choice = choice_of(self._model)
         n_labels = int(np.count_nonzero(self._model.labeled_))
         return (
             f"From {counted(n_labels, 'label')} in {counted(len(self._names), 'class', 'classes')}"
             f", <strong>{escape(type(self._model).__name__)}</strong> found the class of "
             f"<strong>{counted(self._n_found, 'other row')}</strong>."
+            + (f" {escape(choice.sentence)}." if choice else "")
         )
 
     def figures(self) -> str:
