@@ -128,11 +128,17 @@ def _from_the_cut(problem: Problem, balanced: FloatArray, guess: FloatArray) -> 
     weight = float(graph.edge_weights.sum())
     cut = float(np.sum(graph.total_variation(partition))) / 2 / weight if weight > 0 else 0.0
     if cut > CUT_LIMIT:
-        return "smooth", f"the classes overlap: {cut:.0%} of the edge weight would be cut"
+        return (
+            "smooth",
+            f"the classes overlap: {cut:.0%} of the links between similar rows would be cut",
+        )
     loss = _evenness(other) - _evenness(partition)
     if loss > LESS_EVEN:
         return "smooth", "the balanced cut would leave some classes next to nothing"
-    return "balanced", f"the classes are clusters: only {cut:.1%} of the edge weight is cut"
+    return (
+        "balanced",
+        f"the classes are clusters: only {cut:.1%} of the links between similar rows are cut",
+    )
 
 
 def _evenness(partition: FloatArray) -> float:
