@@ -108,7 +108,7 @@ def standing(table, shown):
         for setting, found in table.items()
     }
     places = [ranks(by_name) for by_name in errors.values()]
-    rivals = [name for name in shown if name not in (*NAMES, *GIVEN_SIZES)]
+    rivals = [name for name in shown if name not in (*NAMES, "AutoTV", *GIVEN_SIZES)]
     rows = []
     for name in shown:
         own = [place[name] for place in places if name in place]
@@ -131,7 +131,7 @@ def behind(name, others, errors):
 
 
 def main():
-    methods = {name: classifier(name) for name in NAMES} | peers()
+    methods = {name: classifier(name) for name in (*NAMES, "AutoTV")} | peers()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", help="data sets (default: all in TVSVM_DATA)")
     parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods), metavar="M")

@@ -415,5 +415,20 @@ def test_a_given_space_is_shared(Classifier):
         given.fit(X, y).label_distributions_, own.label_distributions_, atol=1e-6
     )
     assert clone(given).kernel is space
+    for other in (X[1:], X[::-1]):
+        with pytest.raises(ValueError, match="must be the RKHS of the rows of X"):
+            given.fit(other, y[: len(other)])
+    with pytest.raises(ValueError, match="belong to the RKHS"):
+        Classifier(kernel=space, n_components=5).fit(X, y)
+    K = rbf_kernel(X)
     with pytest.raises(ValueError, match="must be the RKHS of the rows of X"):
-        given.fit(X[1:], y[1:])
+        Classifier(kernel=RKHS(K, kernel="precomputed")).fit(K, y)
+
+
+def test_a_given_space_of_sparse_rows_is_shared():
+    X, _, y = make_rows(3)
+    rows = sparse.csr_array(np.where(np.abs(X) < 1, 0.0, X))
+    space = RKHS(rows, unit_diagonal=True, random_state=0)
+    LapRLS(kernel=space).fit(rows, y)
+    with pytest.raises(ValueError, match="must be the RKHS of the rows of X"):
+        LapRLS(kernel=space).fit(rows[::-1], y)

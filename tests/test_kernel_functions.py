@@ -39,7 +39,7 @@ def kernel_matrix(space):
         ({"kernel": "cosine"}, cosine_similarity),
         ({"kernel": rbf_kernel}, rbf_kernel),
     ],
-    ids=lambda value: str(value.get("kernel")) if isinstance(value, dict) else "",
+    ids=["rbf", "laplacian", "linear", "poly", "cosine", "callable"],
 )
 def test_exact_space_has_the_named_kernel(as_rows, options, reference):
     X = make_rows(0)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from references import random_graph
 from scipy.sparse import csr_array
 
+from tvsvm import TVRLS
 from tvsvm.graph import Graph, knn_graph
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.solvers import _partition_kernels as kernels
@@ -172,3 +173,27 @@ def test_who_is_loyal_enough_does_not_move(seed):
     graph, part, fixed = make(seed, 30, 3)
     found, _ = ratio_partition(csr_array(graph.affinity), part, fixed, loyalty=1e9)
     np.testing.assert_array_equal(found, part)
+
+
+def test_weights_of_very_different_size_come_to_an_end():
+    rng = np.random.RandomState(33)
+    n, m = 40, int(rng.randint(3, 14))
+    group = np.arange(n) // m
+    W = np.where(group[:, None] == group, rng.rand(n, n), 0)
+    W += (rng.rand(n, n) < 0.05) * 10.0 ** -rng.randint(14, 17)
+    W += W.T
+    np.fill_diagonal(W, 0)
+    known = rng.permutation(n)[:3]
+    part = rng.randint(0, 3, n)
+    part[known] = np.arange(3)
+    _, energies = ratio_partition(csr_array(W), part, np.isin(np.arange(n), known))
+    assert np.all(np.diff(energies) <= 0)
+
+
+def test_a_star_is_cut_the_same_way_in_every_run():
+    W = np.zeros((100, 100))
+    W[0, 1:] = W[1:, 0] = 1.0
+    y = np.full(100, -1)
+    y[:2] = 0, 1
+    first, second = (TVRLS(graph=W, random_state=0).fit(np.eye(100), y) for _ in range(2))
+    np.testing.assert_array_equal(first.transduction_, second.transduction_)

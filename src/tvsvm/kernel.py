@@ -145,6 +145,17 @@ class RKHS:
         """Dimension of the space, the numerical rank of K."""
         return self.features.shape[1]
 
+    def holds(self, X: Any) -> bool:
+        """Whether this is the space of the rows of X, by its shape and some landmarks.
+
+        Never so for a precomputed kernel, of which there are no rows.
+        """
+        if X.shape != (self.n_points, self.n_columns) or np.ndim(self.landmarks) == 1:
+            return False
+        some = np.linspace(0, len(self.landmark_indices) - 1, 100).astype(int)
+        off = X[self.landmark_indices[some]] - self.landmarks[some]
+        return not np.any(off.data if sparse.issparse(off) else off)
+
     def values(self, W: ArrayLike) -> FloatArray:
         """Values ΦW on the rows of X, (n_points, c), of functions with coordinates W, (rank, c)."""
         return self.features @ _columns(W, self.rank).astype(self.features.dtype, copy=False)

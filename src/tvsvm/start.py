@@ -6,13 +6,12 @@ bare labels they end in noise: the first smoothing wipes single labelled rows ou
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from tvsvm.graph import Graph
 from tvsvm.losses import Squared
 from tvsvm.methods.problem import Problem
 from tvsvm.results import FloatArray
-from tvsvm.solvers import laplacian_solve
+from tvsvm.solvers import laplacian_solve, leading_eigenvectors
 
 TOL = 1e-4  # of the residual: on MNIST one row in ten thousand changes its class if it is zero
 
@@ -70,14 +69,10 @@ def eigenvectors(graph: Graph, count: int) -> FloatArray:
     W = csr_array(graph.affinity, dtype=np.float64)[inside][:, inside]
     scale = 1.0 / np.sqrt(W.sum(axis=1))
     A = diags_array(scale) @ W @ diags_array(scale)
-    try:
-        start = 1.0 + 0.5 * np.cos(np.arange(inside.size))  # neither random nor an eigenvector
-        values, vectors = eigsh(A, k=count + 1, which="LA", tol=1e-4, v0=start, maxiter=3000)
-    except ArpackNoConvergence as stopped:
-        values, vectors = stopped.eigenvalues, stopped.eigenvectors
-    by_size = np.argsort(-values)[1:]
-    full = np.zeros((graph.n_nodes, by_size.size))
-    full[inside] = vectors[:, by_size] * scale[:, None]
+    _, vectors = leading_eigenvectors(A, count + 1, tol=1e-4, max_iter=3000)
+    vectors = vectors[:, 1:] * scale[:, None]
+    full = np.zeros((graph.n_nodes, vectors.shape[1]))
+    full[inside] = vectors
     return full
 
 

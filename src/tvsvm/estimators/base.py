@@ -287,13 +287,7 @@ Names of the columns of `X`, if all are strings.""",
                 f"{', '.join(map(repr, params))}; remove the others."
             )
         if isinstance(self.kernel, RKHS):
-            if (self.kernel.n_points, self.kernel.n_columns) != X.shape:
-                raise ValueError(
-                    "`kernel` must be the RKHS of the rows of X. Got one of "
-                    f"{self.kernel.n_points} rows and {self.kernel.n_columns} columns for X of "
-                    f"shape {X.shape}; pass RKHS(X, unit_diagonal=True)."
-                )
-            return self.kernel
+            return self._given_space(self.kernel, X)
         return RKHS(
             X,
             kernel=self.kernel,
@@ -303,6 +297,19 @@ Names of the columns of `X`, if all are strings.""",
             unit_diagonal=True,
             random_state=rng,
         )
+
+    def _given_space(self, space: RKHS, X: Any) -> RKHS:
+        if self.kernel_params or self.n_components:
+            raise ValueError(
+                "`kernel_params` and `n_components` belong to the RKHS. Got them beside "
+                "`kernel`; pass them to RKHS(...)."
+            )
+        if not space.holds(X):
+            raise ValueError(
+                f"`kernel` must be the RKHS of the rows of X. Got one of {space.n_points} other "
+                f"rows for X of shape {X.shape}; pass RKHS(X, unit_diagonal=True)."
+            )
+        return space
 
     def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
         in_space = problem.space.values(result.coordinates) + result.intercept

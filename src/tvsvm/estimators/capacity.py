@@ -12,7 +12,7 @@ from tvsvm._features import BATCH_SIZE, POOL_SIZE
 from tvsvm.kernel import RKHS, n_landmarks
 from tvsvm.labels import Labels
 
-# Fitted to the peaks of 22 fits of 2,000 to 300,000 rows, 16 to 400 columns, 4 and 10 classes, 10
+# Fitted to the peaks of 18 fits of 2,000 to 300,000 rows, 16 to 400 columns, 4 and 10 classes, 10
 # and 30 neighbours, all methods: the estimate is 0.8 to 1.9 times the peak, 1.2 in the middle.
 # `python -m benchmarks.speed --part growth` prints both.
 BYTES_A_NEIGHBOR = 125  # of each row: candidates of the search, edges, duals

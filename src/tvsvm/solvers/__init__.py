@@ -1,6 +1,7 @@
 """Solvers: functions on arrays, each returning its certificate."""
 
 from tvsvm.solvers.box_qp import box_qp
+from tvsvm.solvers.eigen import leading_eigenvectors
 from tvsvm.solvers.knapsack import QPResult, knapsack
 from tvsvm.solvers.linear import HarmonicResult, harmonic_extension, laplacian_solve
 from tvsvm.solvers.partition import ratio_partition
@@ -16,6 +17,7 @@ __all__ = [
     "harmonic_extension",
     "knapsack",
     "laplacian_solve",
+    "leading_eigenvectors",
     "ratio_partition",
     "simplex_projection",
 ]

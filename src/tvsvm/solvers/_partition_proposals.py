@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers._partition_kernels import balance_of, statistics
+from tvsvm.solvers.eigen import leading_eigenvectors
 
 SMALL_SIDE = 0.15  # of what is split, what is less is not worth it
 HOPELESS = 1.1  # times the energy, from where moves never led below it (measured: 1.03 did, once)
@@ -205,12 +205,8 @@ def _eigenvectors(W: csr_array) -> FloatArray:
     if degree.size <= 2 * MODES or (degree <= 0).any():
         return np.empty((0, degree.size))
     scale = diags_array(1 / np.sqrt(degree))
-    start = 1.0 + 0.5 * np.cos(np.arange(degree.size))  # neither random nor an eigenvector
-    try:
-        _, vectors = eigsh(scale @ W @ scale, k=MODES + 1, which="LA", tol=1e-2, v0=start)
-    except ArpackNoConvergence as stopped:
-        vectors = stopped.eigenvectors
-    return np.asarray((scale @ vectors).T[:-1])
+    _, vectors = leading_eigenvectors(scale @ W @ scale, MODES + 1, tol=1e-2)
+    return np.asarray((scale @ vectors).T[:0:-1])
 
 
 def _borders(level: Level, part: IntArray, c: int) -> FloatArray:

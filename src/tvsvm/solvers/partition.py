@@ -210,5 +210,8 @@ class _Splitting:
 
 
 def _climb(level: Level, part: IntArray, fixed: BoolArray, c: int) -> None:
-    while climb(*level, part, fixed, c, PATIENCE) < -LEAST_GAIN * partition_ratio(level, part, c):
-        pass
+    # By energies computed afresh: what moves add up is rounding where weights differ by 1e15.
+    before, now = np.inf, partition_ratio(level, part, c)
+    while now < before * (1 - LEAST_GAIN):
+        climb(*level, part, fixed, c, PATIENCE)
+        before, now = now, partition_ratio(level, part, c)
