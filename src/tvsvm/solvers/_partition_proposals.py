@@ -202,9 +202,9 @@ def _left_and_right(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _eigenvectors(W: csr_array) -> FloatArray:
     """Leading eigenvectors of a graph, one a row, without the constant; none for few nodes."""
     degree = W.sum(axis=1)
-    if degree.size <= 2 * MODES or (degree <= 0).any():
+    if degree.size <= 2 * MODES:
         return np.empty((0, degree.size))
-    scale = diags_array(1 / np.sqrt(degree))
+    scale = diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1.0)))  # stray nodes stay at zero
     _, vectors = leading_eigenvectors(scale @ W @ scale, MODES + 1, tol=1e-2)
     return np.asarray((scale @ vectors).T[:0:-1])
 

@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers._partition_kernels import climb, contract, descend, match, statistics
 from tvsvm.solvers._partition_proposals import (
-    HOPELESS,
     Level,
     as_matrix,
     exchanged,
@@ -27,6 +26,7 @@ SHRINKS = 0.95  # coarsening ends when a level keeps more than this share of its
 SETTLED, WORTHWHILE = 2, 1e-3  # the search ends after so many cycles that gain less than this share
 LEAST_GAIN = 1e-4
 ATTEMPTS = 2  # at splitting two classes, on differently merged nodes
+DARING = 1.2  # times the energy up to which a class is settled elsewhere: a cycle follows
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
 PATIENCE = 20  # uphill moves in a row
 
@@ -192,7 +192,7 @@ class _Splitting:
         best, energy = part, self.energy(finest, part)
         for trial in resettled(finest, as_matrix(finest), part, fixed, self.c):
             trial[fixed] = part[fixed]
-            if self.energy(finest, trial) > HOPELESS * energy:
+            if self.energy(finest, trial) > DARING * energy:
                 continue
             found = _cycle(finest, trial, fixed, self.c, None, self.random)
             lower = self.energy(finest, found)
