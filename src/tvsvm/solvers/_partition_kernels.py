@@ -225,11 +225,10 @@ def climb(
     fixed: BoolArray,
     c: int,
     patience: int,
-) -> float:
-    """Move nodes once, the best first, uphill too, and go back to the lowest energy met.
+) -> None:
+    """Move nodes once, the best first, uphill too, and go back to the lowest energy met; in place.
 
-    In place; returns what the energy fell by. It ends after `patience` moves without a new low.
-    For few nodes: each move looks at all of them.
+    It ends after `patience` moves without a new low. For few nodes: each move looks at all of them.
     """
     n = part.size
     cut, size = statistics(indptr, indices, weights, sizes, part, c)
@@ -267,4 +266,3 @@ def climb(
             break
     for step in range(kept, count):
         part[moved[step]] = origin[step]
-    return lowest

@@ -210,6 +210,7 @@ class _Splitting:
 
 
 def _climb(level: Level, part: IntArray, fixed: BoolArray, c: int) -> None:
+    """Climb over hills as long as that lowers the energy, in place."""
     # By energies computed afresh: what moves add up is rounding where weights differ by 1e15.
     before, now = np.inf, partition_ratio(level, part, c)
     while now < before * (1 - LEAST_GAIN):
