@@ -112,18 +112,18 @@ def columns_and_threads(name, graph, y):
 
 def bandwidth(graph):
     """Bytes a float32 sweep must move over what the machine can move in the time it takes."""
-    from tvsvm.solvers._tv_team import Team
+    from tvsvm.solvers._tv_edges import Edges
 
     big = np.ones(20_000_000)
     other = np.ones_like(big)
     copy = min(seconds(lambda: np.add(big, 1.0, out=other), 1)[0] for _ in range(5))
     machine = 3 * big.nbytes / copy  # read, read for ownership, write
-    team = Team(graph.indptr, graph.heads, graph.edge_weights, 1)
+    edges = Edges.of(graph.indptr, graph.heads, graph.edge_weights)
     for c in (1, 4, 12):
         g = np.random.default_rng(0).standard_normal((graph.n_nodes, c), dtype=np.float32)
         p, strength = np.zeros((graph.n_edges, c), np.float32), np.full(c, np.float32(0.1))
         best = min(
-            seconds(lambda g=g, p=p, s=strength: team.sweep(s, g, p), 1)[0] for _ in range(9)
+            seconds(lambda g=g, p=p, s=strength: edges.sweep(s, g, p), 1)[0] for _ in range(9)
         )
         touched = graph.n_edges * (4 + 4 + 8 * c) + graph.n_nodes * (8 + 8 * c)
         print(

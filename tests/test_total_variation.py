@@ -94,7 +94,7 @@ def test_flow_leaves_no_more_gap_than_allowed(allowed):
     assert _tv_flow.solve_column(*layout, bound, g, p, x, allowed, 10**9)
     gap, _ = _tv_sweeps.gap_and_value(
         graph.indptr, graph.heads, graph.edge_weights, np.array([2.0]),
-        z[graph.order][:, None], g[:, None], p[:, None], x[:, None], 0, 400,
+        z[graph.order][:, None], g[:, None], p[:, None], x[:, None],
     )  # fmt: skip
     assert 0 < gap[0] <= 400 * allowed
 
@@ -119,14 +119,14 @@ def test_vector_sweep_equals_scalar_sweep(dtype):
     Z = rng.standard_normal((40, c)).astype(dtype)
     strength = rng.random(c).astype(dtype)
     weights = graph.edge_weights.astype(dtype)
-    edges = graph.indptr[:-1], graph.indptr[1:], graph.heads
+    edges = graph.indptr, graph.heads
     g, p = Z.copy(), np.zeros((graph.n_edges, c), dtype)
     for _ in range(3):
-        _tv_sweeps.sweep_blocks(*edges, weights, strength, g, p, 0, 40)
+        _tv_sweeps.sweep_blocks(*edges, weights, strength, g, p)
     for k in range(c):
         g1, p1 = Z[:, [k]].copy(), np.zeros((graph.n_edges, 1), dtype)
         for _ in range(3):
-            _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1, 0, 40)
+            _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1)
         np.testing.assert_array_equal(g[:, k], g1[:, 0])
         np.testing.assert_array_equal(p[:, k], p1[:, 0])
 
@@ -142,13 +142,13 @@ def test_vector_loops_equal_their_formulas(p_type, c):
     tails = np.repeat(np.arange(30), np.diff(graph.indptr))
     steps = x[tails] - x[graph.heads]
     terms = w[:, None] * strength * np.abs(steps)
-    gap, value = _tv_sweeps.gap_and_value(graph.indptr, graph.heads, w, strength, z, g, p, x, 0, 30)
+    gap, value = _tv_sweeps.gap_and_value(graph.indptr, graph.heads, w, strength, z, g, p, x)
     np.testing.assert_allclose(value, terms.sum(axis=0) + 0.5 * ((x - z) ** 2).sum(axis=0))
     np.testing.assert_allclose(
         gap, (terms - p * steps).sum(axis=0) + 0.5 * ((x - g) ** 2).sum(axis=0)
     )
     primal = z.copy()
-    _tv_sweeps.push_dual(graph.indptr[:-1], graph.indptr[1:], graph.heads, p, primal, 0, 30)
+    _tv_sweeps.push_dual(graph.indptr, graph.heads, p, primal)
     np.add.at(primal, tails, p)
     np.subtract.at(primal, graph.heads, p)
     np.testing.assert_allclose(primal, z, atol=1e-12)

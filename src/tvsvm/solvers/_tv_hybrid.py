@@ -4,15 +4,16 @@ Sweeps bring a dual close very quickly when smoothing is weak or the dual is war
 mass has to travel far. Flow travels far cheaply and takes up the sweeps' dual where they stopped.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
+from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_polish import polish
 from tvsvm.solvers._tv_sweeps import HALF_REGISTER
-from tvsvm.solvers._tv_team import Team
 
 FIRST_CHECK = 6  # sweeps before the first look at the gap,
 CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look to the next
@@ -70,10 +71,10 @@ def towards_zero(array: FloatArray, dtype: np.dtype, ulps: int = 1) -> FloatArra
     return (array * (1.0 - ulps * float(np.finfo(dtype).eps))).astype(dtype)
 
 
-def first_dual(team: Team, dual: FloatArray | None, width: int, dtype: np.dtype) -> FloatArray:
+def first_dual(edges: Edges, dual: FloatArray | None, width: int, dtype: np.dtype) -> FloatArray:
     """The dual to start from: the given one or zero, wide enough and of the type wanted."""
     if dual is None:
-        return np.zeros((team.layout.heads.size, width), dtype)
+        return np.zeros((edges.heads.size, width), dtype)
     return pad(towards_zero(dual, dtype), width)
 
 
@@ -83,8 +84,37 @@ def rounding_floor(z: FloatArray) -> FloatArray:
     return float(np.finfo(z.dtype).eps) * 0.5 * np.einsum("ik,ik->k", centred, centred)
 
 
+def solve_columns(
+    edges: Edges,
+    z: FloatArray,
+    strength: FloatArray,
+    dual: FloatArray | None,
+    tol: float,
+    max_iter: int,
+    jobs: int,
+) -> Columns:
+    """`solve_free` with the columns shared out to threads, which then need not wait for each other.
+
+    Cutting the nodes between threads instead is slower: edges between the parts wait for both.
+    """
+    jobs = min(jobs, z.shape[1])
+    if jobs == 1:
+        return solve_free(edges, z, strength, dual, tol, max_iter)
+
+    def solve(share: IntArray) -> Columns:
+        own = None if dual is None else dual[:, share]
+        return solve_free(edges, z[:, share], strength[share], own, tol, max_iter)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        found = list(pool.map(solve, np.array_split(np.arange(z.shape[1]), jobs)))
+    x, dual, gap, value, open_ = (
+        np.concatenate([part[field] for part in found], axis=-1) for field in range(5)
+    )
+    return Columns(x, dual, gap, value, open_, max(part.n_iter for part in found))
+
+
 def solve_free(
-    team: Team,
+    edges: Edges,
     z: FloatArray,
     strength: FloatArray,
     dual: FloatArray | None,
@@ -95,7 +125,7 @@ def solve_free(
 
     The dual may be overwritten.
     """
-    block = _Block(team, z, strength, dual, tol)
+    block = _Block(edges, z, strength, dual, tol)
     columns = np.arange(z.shape[1])
     result: Columns | None = None
     n_iter, run = 0, FIRST_CHECK
@@ -114,7 +144,7 @@ def solve_free(
         # Columns that are done cost as much as the others: drop them once they fill half.
         if last or 2 * block.width(int(open_.sum())) <= block.width(columns.size):
             leaving = ~open_ | last
-            result = result or _empty_result(team, z)
+            result = result or _empty_result(edges, z)
             block.write(result, columns, leaving)
             columns = columns[~leaving]
             if columns.size == 0:
@@ -123,9 +153,9 @@ def solve_free(
         run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
 
 
-def _empty_result(team: Team, z: FloatArray) -> Columns:
+def _empty_result(edges: Edges, z: FloatArray) -> Columns:
     c = z.shape[1]
-    x, p = np.empty_like(z), np.empty((team.layout.heads.size, c), z.dtype)
+    x, p = np.empty_like(z), np.empty((edges.heads.size, c), z.dtype)
     return Columns(x, p, np.empty(c), np.empty(c), np.empty(c, dtype=bool), 0)
 
 
@@ -134,22 +164,22 @@ class _Block:
 
     def __init__(
         self,
-        team: Team,
+        edges: Edges,
         z: FloatArray,
         strength: FloatArray,
         dual: FloatArray | None,
         tol: float,
     ) -> None:
         self.n_columns = z.shape[1]
-        self.team, self.tol = team, tol
-        dtype = dual_type(strength, team.layout.weights, tol)
+        self.edges, self.tol = edges, tol
+        dtype = dual_type(strength, edges.weights, tol)
         width = padded_width(self.n_columns, dtype)
         self.z, self.strength = pad(z, width), pad(strength, width)
-        self.dual = first_dual(team, dual, width, dtype)
+        self.dual = first_dual(edges, dual, width, dtype)
         # Products with rounded weights must stay within the true bounds as well.
         self.sweep_strength = towards_zero(self.strength, dtype, ulps=2)
         self.g = np.empty_like(self.z)
-        team.primal(self.z, self.dual, self.g)
+        edges.primal(self.z, self.dual, self.g)
         self.x = np.empty_like(self.z)
         self.gap: FloatArray = np.zeros(width)
         self.value: FloatArray = np.zeros(width)
@@ -166,12 +196,12 @@ class _Block:
     def sweep(self, times: int) -> None:
         """Improve the dual; g is made anew from it by the look that follows."""
         g = self.g.astype(self.dual.dtype, copy=False)
-        self.team.sweep(self.sweep_strength, g, self.dual, times)
+        self.edges.sweep(self.sweep_strength, g, self.dual, times)
 
     def look(self, n_iter: int) -> BoolArray:
         """Certify the columns, finish slow ones by flow; return which remain open."""
         before, sweeps = self.raw_gap, n_iter - self.looked_at
-        self.team.primal(self.z, self.dual, self.g)
+        self.edges.primal(self.z, self.dual, self.g)
         self.x[:] = self.g
         self.note_gap()
         k = np.flatnonzero(self._open())
@@ -200,10 +230,7 @@ class _Block:
         pieces = np.ones_like(columns)
         if columns.size:
             candidate = self.g.copy()
-            arrays = (*self.team.layout, self.strength, self.g, self.dual)
-            shares = np.array_split(columns, min(columns.size, self.team.size))
-            found = self.team.map(lambda share: polish(*arrays, share, candidate), shares)
-            pieces = np.concatenate(found)
+            pieces = polish(*self.edges, self.strength, self.g, self.dual, columns, candidate)
             self._improve(candidate)
         return pieces
 
@@ -215,7 +242,7 @@ class _Block:
         self.gap, self.value = np.where(better, gap, self.gap), np.where(better, value, self.value)
 
     def _gap(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.team.gap_and_value(self.strength, self.z, self.g, self.dual, x)
+        return self.edges.gap_and_value(self.strength, self.z, self.g, self.dual, x)
 
     def note_gap(self) -> None:
         """Take stock of g itself. Its gap falls steadily, where that of the polished g jumps."""
@@ -232,21 +259,20 @@ class _Block:
     def _finish_by_flow(self, columns: IntArray) -> None:
         if columns.size == 0:
             return
-        arcs = flow.arcs(*self.team.layout[:2])
+        arcs = flow.arcs(*self.edges[:2])
         candidate = self.x.copy()
         # The minimum is not below value - gap, so this is at most half of what will be allowed.
         allowed = 0.5 * self.tol * np.maximum(self.value - self.gap, 0.0) / len(self.z)
 
-        def solve(k: int) -> None:
-            bound = (self.team.layout.weights * self.strength[k]).astype(np.float64)
+        for k in columns:
+            bound = (self.edges.weights * self.strength[k]).astype(np.float64)
             g, p = (np.array(a[:, k], dtype=np.float64) for a in (self.g, self.dual))
             x = np.empty_like(g)
             flow.solve_column(*arcs, bound, g, p, x, allowed[k], FLOW_LIMIT * bound.size)
             self.dual[:, k], candidate[:, k] = towards_zero(p, self.dual.dtype), x
 
-        self.team.map(solve, columns.tolist())
         self.flow_tried[columns] = True
-        self.team.primal(self.z, self.dual, self.g)
+        self.edges.primal(self.z, self.dual, self.g)
         # The dual changed, so the gap of the old primal is not known any more.
         self.gap[columns] = np.inf
         self._improve(candidate)
@@ -255,7 +281,7 @@ class _Block:
         """The same block with only the columns marked."""
         index = np.flatnonzero(which)
         small = _Block(
-            self.team, self.z[:, index], self.strength[index], self.dual[:, index], self.tol
+            self.edges, self.z[:, index], self.strength[index], self.dual[:, index], self.tol
         )
         small.x[:, : index.size] = self.x[:, index]
         for name in ("gap", "value", "raw_gap", "flow_tried", "in_vain"):

@@ -4,9 +4,9 @@ import numpy as np
 
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
+from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_hybrid import Columns, first_dual, rounding_floor
 from tvsvm.solvers._tv_rows import RowConstraint, certify, joint_columns
-from tvsvm.solvers._tv_team import Team
 
 CHECK_EVERY = 20
 
@@ -83,7 +83,7 @@ def largest_degree_sum(indptr: IntArray, heads: IntArray) -> int:
 
 
 def solve_primal_dual(
-    team: Team,
+    edges: Edges,
     z: FloatArray,
     strength: FloatArray,
     dual: FloatArray | None,
@@ -95,25 +95,25 @@ def solve_primal_dual(
 
     The dual may be overwritten.
     """
-    p = first_dual(team, dual, z.shape[1], z.dtype)
+    p = first_dual(edges, dual, z.shape[1], z.dtype)
     divergence, v, nearest, new = (np.empty_like(z) for _ in range(4))
-    team.primal(z, p, v)
+    edges.primal(z, p, v)
     rows.project(v, nearest)
     x, ahead = nearest.copy(), nearest.copy()
     ascend = ascend_column if z.shape[1] == 1 else ascend_columns
     tau = 1.0
-    sigma = 1.0 / (tau * largest_degree_sum(*team.layout[:2]))
+    sigma = 1.0 / (tau * largest_degree_sum(*edges[:2]))
     floor = rounding_floor(z).sum() + rows.rounding_floor
     n_iter = 0
     while True:
-        team.primal(z, p, v)
+        edges.primal(z, p, v)
         rows.project(v, nearest)
-        gap, value = certify(team, z, strength, p, v, nearest, x)
+        gap, value = certify(edges, z, strength, p, v, nearest, x)
         open_ = gap > tol * value + floor
         if not open_ or n_iter >= max_iter:
             return joint_columns(x, p, gap, value, open_, n_iter)
         for _ in range(min(CHECK_EVERY, max_iter - n_iter)):
-            ascend(*team.layout, strength, ahead, sigma, p, divergence)
+            ascend(*edges, strength, ahead, sigma, p, divergence)
             descend(z, x, divergence, tau, new)
             rows.project(new, new)
             theta = 1.0 / np.sqrt(1.0 + 2.0 * tau)

@@ -7,6 +7,7 @@ other the rows' own multipliers Y, whose best value given the edges is V - Proj(
 import numpy as np
 
 from tvsvm.results import BoolArray, FloatArray
+from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_hybrid import (
     CHECK_GROWTH,
     FIRST_CHECK,
@@ -17,15 +18,13 @@ from tvsvm.solvers._tv_hybrid import (
     rounding_floor,
 )
 from tvsvm.solvers._tv_polish import polish_rows
-from tvsvm.solvers._tv_team import Team
 from tvsvm.solvers.simplex import project_rows
 
 
 class RowConstraint:
     """The set each row lives in: the simplex or everything, and for fixed rows their value."""
 
-    def __init__(self, team: Team, z: FloatArray, simplex: bool, fixed: BoolArray) -> None:
-        self.team = team
+    def __init__(self, z: FloatArray, simplex: bool, fixed: BoolArray) -> None:
         self.n_columns = z.shape[1]
         self.simplex = simplex
         self.fixed = fixed
@@ -41,14 +40,14 @@ class RowConstraint:
         """Write the projection of `v` into `out`; columns beyond the problem's are padding."""
         c = self.n_columns
         if self.simplex:
-            self.team.in_parts(lambda a, b: project_rows(v[a:b, :c], out[a:b, :c]))
+            project_rows(v[:, :c], out[:, :c])
         else:
             out[:] = v
         out[self.fixed, :c] = self.values
 
 
 def solve_rows(
-    team: Team,
+    edges: Edges,
     z: FloatArray,
     strength: FloatArray,
     dual: FloatArray | None,
@@ -63,10 +62,10 @@ def solve_rows(
     c = z.shape[1]
     width = padded_width(c, z.dtype)
     z, strength = pad(z, width), pad(strength, width)
-    p = first_dual(team, dual, width, z.dtype)
+    p = first_dual(edges, dual, width, z.dtype)
     floor = rounding_floor(z).sum() + rows.rounding_floor
     v, x, y = np.empty_like(z), np.zeros_like(z), np.zeros_like(z)
-    team.primal(z, p, v)
+    edges.primal(z, p, v)
     n_iter = 0
     run = FIRST_CHECK if dual is None else 0
     while True:
@@ -74,10 +73,10 @@ def solve_rows(
         for _ in range(run):
             rows.project(v, x)
             np.subtract(v, x, out=y)
-            team.sweep(strength, x, p)
+            edges.sweep(strength, x, p)
             np.add(x, y, out=v)
         n_iter += run
-        best, gap, value = _best_primal(team, z, strength, p, rows, v)
+        best, gap, value = _best_primal(edges, z, strength, p, rows, v)
         open_ = gap > tol * value + floor
         if not open_ or n_iter >= max_iter:
             return joint_columns(best[:, :c], p[:, :c], gap, value, open_, n_iter)
@@ -92,7 +91,7 @@ def joint_columns(
 
 
 def certify(
-    team: Team,
+    edges: Edges,
     z: FloatArray,
     strength: FloatArray,
     p: FloatArray,
@@ -104,13 +103,13 @@ def certify(
 
     The rows' share of the gap, ½|x - v|² - ½|nearest - v|², is written so that nothing cancels.
     """
-    gaps, values = team.gap_and_value(strength, z, nearest, p, x)
+    gaps, values = edges.gap_and_value(strength, z, nearest, p, x)
     beyond = float(np.vdot(x - nearest, nearest - v))  # never negative but for rounding
     return float(gaps.sum()) + max(beyond, 0.0), float(values.sum())
 
 
 def _best_primal(
-    team: Team,
+    edges: Edges,
     z: FloatArray,
     strength: FloatArray,
     p: FloatArray,
@@ -118,13 +117,13 @@ def _best_primal(
     v: FloatArray,
 ) -> tuple[FloatArray, float, float]:
     """Best primal for the dual p, with its gap and value; makes v = z - Dᵀp anew."""
-    team.primal(z, p, v)
+    edges.primal(z, p, v)
     nearest = np.zeros_like(v)
     rows.project(v, nearest)
-    gap, value = certify(team, z, strength, p, v, nearest, nearest)
-    polished = polish_rows(*team.layout, strength, p, rows.fixed, nearest, v)
+    gap, value = certify(edges, z, strength, p, v, nearest, nearest)
+    polished = polish_rows(*edges, strength, p, rows.fixed, nearest, v)
     rows.project(polished, polished)
-    polished_gap, polished_value = certify(team, z, strength, p, v, nearest, polished)
+    polished_gap, polished_value = certify(edges, z, strength, p, v, nearest, polished)
     if polished_gap < gap:
         return polished, polished_gap, polished_value
     return nearest, gap, value

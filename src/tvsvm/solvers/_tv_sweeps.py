@@ -22,6 +22,9 @@ from tvsvm.results import FloatArray, IntArray
 # spills, narrower starves.
 REGISTER, HALF_REGISTER = 32, 16  # bytes
 LANES = 4  # of float64
+# Over-relaxation: an edge moves its ends so many times as far as would make them meet. Measured 1.1
+# to 1.2 times faster than 1; any value between 0 and 2 converges.
+OVER = 1.3
 
 
 class _Lanes:
@@ -108,14 +111,15 @@ def _make_node_step(size: int) -> Any:
         g, i, begin, end, heads, p, k, weights, strength = pairs
         v = _Lanes(context, builder, g[0].dtype, size * 8 // g[0].dtype.bitwidth)
         strengths = v.load(v.at(strength, k))
-        half = ir.Constant(v.vector, [0.5] * v.lanes)
+        own = ir.Constant(v.vector, [1.0 - OVER / 2] * v.lanes)
+        other = ir.Constant(v.vector, [OVER / 2] * v.lanes)
         at_i = v.at(g, i, k)
         mine = v.variable(v.load(at_i))
         with v.edges(begin, end, heads) as (e, j):
             at_j, at_p = v.at(g, j, k), v.at(p, e, k)
             bound = builder.fmul(v.spread(builder.load(v.item(weights, e))), strengths)
             gi, gj, old = builder.load(mine), v.load(at_j), v.load(at_p)
-            middle = builder.fmul(half, builder.fadd(gi, gj))
+            middle = builder.fadd(builder.fmul(own, gi), builder.fmul(other, gj))
             highest = builder.fadd(gi, builder.fadd(bound, old))
             lowest = builder.fsub(gi, builder.fsub(bound, old))
             new = v.larger(v.smaller(middle, highest), lowest)
@@ -189,73 +193,52 @@ _node_push, _node_gap = _make_node_push(), _make_node_gap()
 
 @kernel
 def sweep_blocks(
-    begin: IntArray,
-    end: IntArray,
+    indptr: IntArray,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
     g: FloatArray,
     p: FloatArray,
-    first: int,
-    last: int,
 ) -> None:
-    """Gauss-Seidel over edges begin[i] … end[i] - 1 of nodes first … last - 1, in place.
-
-    The columns fill half registers.
-    """
+    """Gauss-Seidel over the edges, in place; the columns fill half registers."""
     columns = g.shape[1]
     lanes, half_lanes = REGISTER // g.itemsize, HALF_REGISTER // g.itemsize
     full = columns - columns % lanes
-    for i in range(first, last):
+    for i in range(indptr.size - 1):
+        begin, end = indptr[i], indptr[i + 1]
         for k in range(0, full, lanes):
-            _node_step(g, i, begin[i], end[i], heads, p, k, weights, strength)
+            _node_step(g, i, begin, end, heads, p, k, weights, strength)
         for k in range(full, columns, half_lanes):
-            _half_node_step(g, i, begin[i], end[i], heads, p, k, weights, strength)
+            _half_node_step(g, i, begin, end, heads, p, k, weights, strength)
 
 
 @kernel
 def sweep_column(
-    begin: IntArray,
-    end: IntArray,
+    indptr: IntArray,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
     g: FloatArray,
     p: FloatArray,
-    first: int,
-    last: int,
 ) -> None:
     """`sweep_blocks` for a single column.
 
-    The dual of edge (i, j) moves so that g_i and g_j meet in the middle, or as far as its bound
-    allows. Written for g_i first, because g_i is what the next edge waits for.
+    The dual of edge (i, j) moves so that g_i and g_j meet in the middle, and on by the
+    over-relaxation, or as far as its bound allows. Written for g_i first, because g_i is what the next edge waits for.
     """
-    half = g.dtype.type(0.5)
-    for i in range(first, last):
+    own, other = g.dtype.type(1.0 - OVER / 2), g.dtype.type(OVER / 2)
+    for i in range(indptr.size - 1):
         gi = g[i, 0]
-        for e in range(begin[i], end[i]):
+        for e in range(indptr[i], indptr[i + 1]):
             bound = weights[e] * strength[0]
             old = p[e, 0]
             gj = g[heads[e], 0]
-            new = max(min(half * (gi + gj), gi + (bound + old)), gi - (bound - old))
+            new = max(min(own * gi + other * gj, gi + (bound + old)), gi - (bound - old))
             moved = gi - new
             p[e, 0] = min(max(old + moved, -bound), bound)
             g[heads[e], 0] = gj + moved
             gi = new
         g[i, 0] = gi
-
-
-@kernel
-def last_inner_edges(indptr: IntArray, heads: IntArray, bounds: IntArray) -> IntArray:
-    """For each node, where its edges leave its part, bounds[t] … bounds[t + 1] - 1."""
-    stop = indptr[1:].copy()
-    for t in range(bounds.size - 1):
-        for i in range(bounds[t], bounds[t + 1]):
-            for e in range(indptr[i], indptr[i + 1]):
-                if heads[e] >= bounds[t + 1]:
-                    stop[i] = e
-                    break
-    return stop
 
 
 @kernel
@@ -268,23 +251,15 @@ def clip_dual(weights: FloatArray, strength: FloatArray, p: FloatArray) -> None:
 
 
 @kernel
-def push_dual(
-    begin: IntArray,
-    end: IntArray,
-    heads: IntArray,
-    p: FloatArray,
-    g: FloatArray,
-    first: int,
-    last: int,
-) -> None:
-    """Subtract Dᵀp from g, edges begin[i] … end[i] - 1 of nodes first … last - 1."""
+def push_dual(indptr: IntArray, heads: IntArray, p: FloatArray, g: FloatArray) -> None:
+    """Subtract Dᵀp from g, in place."""
     columns = g.shape[1]
     full = columns - columns % LANES
-    for i in range(first, last):
+    for i in range(indptr.size - 1):
         for k in range(0, full, LANES):
-            _node_push(g, i, begin[i], end[i], heads, p, k)
+            _node_push(g, i, indptr[i], indptr[i + 1], heads, p, k)
         for k in range(full, columns):
-            for e in range(begin[i], end[i]):
+            for e in range(indptr[i], indptr[i + 1]):
                 g[i, k] -= p[e, k]
                 g[heads[e], k] += p[e, k]
 
@@ -299,24 +274,22 @@ def gap_and_value(
     g: FloatArray,
     p: FloatArray,
     x: FloatArray,
-    first: int,
-    last: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Share of nodes first … last - 1 in the duality gap and objective of x, per column.
+    """Duality gap and objective of x, per column.
 
     gap = Σ_e (bound_e |Dx|_e - p_e (Dx)_e) + ½|x - g|², a sum of terms that cannot be negative:
     nothing cancels, so a small gap is a small gap.
     """
-    columns = x.shape[1]
+    n, columns = x.shape
     gap = np.zeros(columns)
     value = np.zeros(columns)
     full = columns - columns % LANES
-    for i in range(first, last):
+    for i in range(n):
         for k in range(0, full, LANES):
             _node_gap(x, i, indptr[i], indptr[i + 1], heads, p, k, weights, strength, gap, value)
     for k in range(full, columns):
         slack, variation = 0.0, 0.0
-        for i in range(first, last):
+        for i in range(n):
             here = np.float64(x[i, k])
             for e in range(indptr[i], indptr[i + 1]):
                 step = here - np.float64(x[heads[e], k])
@@ -324,7 +297,7 @@ def gap_and_value(
                 variation += term
                 slack += term - p[e, k] * step
         gap[k], value[k] = slack, variation
-    for i in range(first, last):
+    for i in range(n):
         for k in range(columns):
             off = np.float64(x[i, k]) - np.float64(g[i, k])
             gap[k] += 0.5 * off * off

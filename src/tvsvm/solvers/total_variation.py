@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tvsvm.results import BoolArray, FloatArray, SolverResult, Status
-from tvsvm.solvers._tv_hybrid import Columns, solve_free
+from tvsvm.solvers._tv_edges import Edges
+from tvsvm.solvers._tv_hybrid import Columns, solve_columns
 from tvsvm.solvers._tv_primal_dual import solve_primal_dual
 from tvsvm.solvers._tv_rows import RowConstraint, solve_rows
 from tvsvm.solvers._tv_sweeps import clip_dual
-from tvsvm.solvers._tv_team import Team
 
 if TYPE_CHECKING:
     from tvsvm.graph import Graph
@@ -89,8 +89,8 @@ def graph_tv_prox(
         "hybrid": Gauss-Seidel over edges, and exact maximum flow where that is predicted to be
         faster. "primal-dual": the paper's accelerated primal-dual iteration.
     n_jobs : int, optional
-        Threads, as in scikit-learn: None means one, -1 all cores. Small problems take one. The
-        result depends on it within `tol`.
+        Threads, as in scikit-learn: None means one, -1 all cores. Columns are shared out to them;
+        small problems and constrained rows take one. The result depends on it within `tol`.
 
     Returns
     -------
@@ -129,13 +129,13 @@ def graph_tv_prox(
             p_in[:, np.ptp(z_in, axis=0) == 0] = 0.0  # constants are their own solution
 
     jobs = joblib.effective_n_jobs(n_jobs) if graph.n_edges * c >= WORTH_THREADS else 1
-    with Team(graph.indptr, graph.heads, weights, jobs) as team:
-        if simplex or held.any() or method == "primal-dual":
-            rows = RowConstraint(team, z_in, simplex, held[graph.order])
-            solve = solve_primal_dual if method == "primal-dual" else solve_rows
-            columns = solve(team, z_in, s_in, p_in, rows, tol, max_iter)
-        else:
-            columns = solve_free(team, z_in, s_in, p_in, tol, max_iter)
+    edges = Edges.of(graph.indptr, graph.heads, weights)
+    if simplex or held.any() or method == "primal-dual":
+        rows = RowConstraint(z_in, simplex, held[graph.order])
+        solve = solve_primal_dual if method == "primal-dual" else solve_rows
+        columns = solve(edges, z_in, s_in, p_in, rows, tol, max_iter)
+    else:
+        columns = solve_columns(edges, z_in, s_in, p_in, tol, max_iter, jobs)
 
     solution = np.empty_like(z)
     solution[graph.order] = columns.x * scale + shift
