@@ -103,7 +103,7 @@ def solve_primal_dual(
     ascend = ascend_column if z.shape[1] == 1 else ascend_columns
     tau = 1.0
     sigma = 1.0 / (tau * largest_degree_sum(*edges[:2]))
-    floor = rounding_floor(z).sum() + rows.rounding_floor
+    floor = rounding_floor(z).sum() + rows.rounding_floor(z.dtype)
     n_iter = 0
     while True:
         edges.primal(z, p, v)

@@ -12,13 +12,19 @@ from tvsvm.solvers._tv_hybrid import (
     CHECK_GROWTH,
     FIRST_CHECK,
     Columns,
+    dual_type,
     first_dual,
     pad,
     padded_width,
     rounding_floor,
+    towards_zero,
 )
 from tvsvm.solvers._tv_polish import polish_rows
 from tvsvm.solvers.simplex import project_rows
+
+# Largest entry of Z for sweeps in single precision: rows are projected, so what counts is the
+# precision next to 1, and gaps of SINGLE_TOL need five digits there.
+SINGLE_SIZE = 100.0
 
 
 class RowConstraint:
@@ -30,10 +36,9 @@ class RowConstraint:
         self.fixed = fixed
         self.values = z[fixed]
 
-    @property
-    def rounding_floor(self) -> float:
+    def rounding_floor(self, dtype: np.dtype) -> float:
         """Gap that is rounding for rows on the simplex, whose scale is 1 whatever z is."""
-        eps = float(np.finfo(self.values.dtype).eps)
+        eps = float(np.finfo(dtype).eps)
         return 0.5 * eps * self.fixed.size if self.simplex else 0.0
 
     def project(self, v: FloatArray, out: FloatArray) -> None:
@@ -60,26 +65,32 @@ def solve_rows(
     The dual may be overwritten.
     """
     c = z.shape[1]
-    width = padded_width(c, z.dtype)
+    single = rows.simplex and np.abs(z).max() < SINGLE_SIZE
+    dtype = dual_type(strength, edges.weights, tol) if single else z.dtype
+    width = padded_width(c, dtype)
     z, strength = pad(z, width), pad(strength, width)
-    p = first_dual(edges, dual, width, z.dtype)
-    floor = rounding_floor(z).sum() + rows.rounding_floor
-    v, x, y = np.empty_like(z), np.zeros_like(z), np.zeros_like(z)
+    sweep_strength = towards_zero(strength, dtype, ulps=2)
+    p = first_dual(edges, dual, width, dtype)
+    floor = rounding_floor(z).sum() + rows.rounding_floor(dtype)
+    v = np.empty_like(z)
+    x = np.zeros(z.shape, dtype)
     edges.primal(z, p, v)
     n_iter = 0
     run = FIRST_CHECK if dual is None else 0
     while True:
         run = min(run, max_iter - n_iter)
+        moving = v.astype(dtype)
         for _ in range(run):
-            rows.project(v, x)
-            np.subtract(v, x, out=y)
-            edges.sweep(strength, x, p)
-            np.add(x, y, out=v)
+            rows.project(moving, x)
+            moving -= x
+            edges.sweep(sweep_strength, x, p)
+            moving += x
         n_iter += run
         best, gap, value = _best_primal(edges, z, strength, p, rows, v)
         open_ = gap > tol * value + floor
         if not open_ or n_iter >= max_iter:
-            return joint_columns(best[:, :c], p[:, :c], gap, value, open_, n_iter)
+            dual = p[:, :c].astype(z.dtype, copy=False)
+            return joint_columns(best[:, :c], dual, gap, value, open_, n_iter)
         run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
 
 

@@ -224,7 +224,8 @@ def sweep_column(
     """`sweep_blocks` for a single column.
 
     The dual of edge (i, j) moves so that g_i and g_j meet in the middle, and on by the
-    over-relaxation, or as far as its bound allows. Written for g_i first, because g_i is what the next edge waits for.
+    over-relaxation, or as far as its bound allows. Written for g_i first, because g_i is what the
+    next edge waits for.
     """
     own, other = g.dtype.type(1.0 - OVER / 2), g.dtype.type(OVER / 2)
     for i in range(indptr.size - 1):
