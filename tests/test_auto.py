@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 
 from tvsvm import AutoTV
-from tvsvm.methods.auto import _evenness, _folds, _held_back
+from tvsvm.methods.auto import _folds, _held_back
 from tvsvm.methods.problem import Problem
 
 
@@ -82,8 +82,3 @@ def test_a_class_always_keeps_a_label():
     assert fold[6] == -1
     for f in range(fold.max() + 1):
         assert set(codes[fold != f]) == {0, 1, 2}
-
-
-def test_evenness():
-    assert _evenness(np.eye(4)) == pytest.approx(1.0)
-    assert _evenness(np.eye(4)[[0, 0, 0, 0]]) == pytest.approx(0.25)

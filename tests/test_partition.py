@@ -171,7 +171,8 @@ def test_a_class_comes_back_to_its_fixed_node(seed):
 @given(seed=seeds)
 def test_who_is_loyal_enough_does_not_move(seed):
     graph, part, fixed = make(seed, 30, 3)
-    found, _ = ratio_partition(csr_array(graph.affinity), part, fixed, loyalty=1e9)
+    home = np.eye(3)[part] / 30
+    found, _ = ratio_partition(csr_array(graph.affinity), part, fixed, home=home, loyalty=1e9)
     np.testing.assert_array_equal(found, part)
 
 
@@ -197,3 +198,18 @@ def test_a_star_is_cut_the_same_way_in_every_run():
     y[:2] = 0, 1
     first, second = (TVRLS(graph=W, random_state=0).fit(np.eye(100), y) for _ in range(2))
     np.testing.assert_array_equal(first.transduction_, second.transduction_)
+
+
+def test_without_fixed_nodes_two_classes_unite_and_a_third_one_divides():
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(3), 60)
+    X = np.array([[0, 0], [6, 0], [3, 5]])[cluster] + rng.normal(0, 1, (180, 2))
+    W = csr_array(knn_graph(X, random_state=0).affinity)
+    halves = (X[:, 1] > 0).astype(int)
+    part = np.where(cluster == 0, halves, 2)  # one cluster is two classes, two are one
+    found, energies = ratio_partition(W, part, np.zeros(180, dtype=bool))
+    _, energy = ratio_partition(W, cluster, np.zeros(180, dtype=bool))
+    assert energies[-1] == pytest.approx(energy[-1])
+    pairs = np.unique(np.stack([found, cluster]), axis=1, return_counts=True)[1]
+    assert np.sort(pairs)[-3:].sum() > 170
+    assert np.all(np.diff(energies) <= 0)

@@ -16,6 +16,7 @@ from tvsvm.methods.problem import Problem
 from tvsvm.methods.ratio import (
     balance,
     best_level,
+    less_even,
     one_hot,
     partition_energy,
     ratio_energy,
@@ -24,6 +25,7 @@ from tvsvm.methods.ratio import (
     search,
     shares_of,
 )
+from tvsvm.start import poisson
 
 cases = settings(deadline=None, derandomize=True, max_examples=40)
 seeds = st.integers(0, 10_000)
@@ -192,4 +194,30 @@ def test_parts_get_the_names_of_the_labels_around_them(swapped):
     guess = 1 - truth if swapped else truth
     partition, energies = search(problem, graph, np.eye(2)[guess])
     np.testing.assert_array_equal(partition.argmax(axis=1), truth)
+    assert np.all(np.diff(energies) <= 0)
+
+
+def test_a_partition_is_less_even_than_another():
+    equal, unequal = np.eye(3)[[0, 1, 2] * 4], np.eye(3)[[0] * 10 + [1, 2]]
+    assert less_even(unequal, equal)
+    assert not less_even(equal, unequal)
+    assert not less_even(equal, equal)
+
+
+def test_labels_in_a_foreign_cluster_do_not_keep_their_class_there():
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [5, 0], [0, 5], [5, 5]])
+    truth = np.repeat(np.arange(4), 80)
+    X = centres[truth] + rng.normal(0, 1, (320, 2))
+    # Class 3 is known only by a row in the midst of cluster 0: its name may go either way, but
+    # every cluster must be one class.
+    middle = np.argsort(np.linalg.norm(X - centres[0], axis=1))[5]
+    rows = np.array([10, 90, 170, middle])
+    graph = knn_graph(X, random_state=0).scaled(mean_degree=1.0)
+    space = RKHS(X, unit_diagonal=True, random_state=0)
+    problem = Problem(space, rows, np.eye(4), np.ones(4), graph)
+    partition, energies = search(problem, graph, poisson(problem, graph))
+    most = [np.bincount(partition.argmax(axis=1)[truth == k], minlength=4) for k in range(4)]
+    assert set(np.argmax(most, axis=1)) == {0, 1, 2, 3}
+    assert np.max(most, axis=1).sum() > 300
     assert np.all(np.diff(energies) <= 0)

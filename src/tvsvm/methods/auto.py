@@ -14,7 +14,7 @@ import numpy as np
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import rounded, search
+from tvsvm.methods.ratio import less_even, rounded, search
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition, total_variation
 from tvsvm.results import FloatArray, IntArray
@@ -27,7 +27,6 @@ STRONG_FOR_ONE = TVStrengths(LAM, 0.5, R)  # one function from -1 to 1 for two c
 N_STARTS = 3  # for one function
 MOST_FOLDS = 3
 CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
-LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
 
 Method = Callable[[Problem], MethodResult]
 
@@ -132,20 +131,12 @@ def _from_the_cut(problem: Problem, balanced: FloatArray, guess: FloatArray) -> 
             "smooth",
             f"the classes overlap: {cut:.0%} of the links between similar rows would be cut",
         )
-    loss = _evenness(other) - _evenness(partition)
-    if loss > LESS_EVEN:
+    if less_even(partition, other):
         return "smooth", "the balanced cut would leave some classes next to nothing"
     return (
         "balanced",
         f"the classes are clusters: only {cut:.1%} of the links between similar rows are cut",
     )
-
-
-def _evenness(partition: FloatArray) -> float:
-    """Effective number of classes over their number: 1 for equal classes."""
-    shares = partition.mean(axis=0)
-    shares = shares[shares > 0]
-    return float(np.exp(-np.sum(shares * np.log(shares))) / partition.shape[1])
 
 
 def _folds(problem: Problem) -> tuple[IntArray, int]:

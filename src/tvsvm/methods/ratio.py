@@ -23,9 +23,11 @@ KERNEL_SHARE = 0.5  # how much of a step passes through the kernel: measured bes
 PROX_TOL = 1e-2
 ROUND_EVERY = 3  # steps between two looks at the partition
 LEAST_GAIN, MOST_FAILURES = 1e-4, 3  # when to give up
-LOYALTY = 0.25  # to the first guess, see `search`
-WALK, CLEARLY = 16, 0.05  # steps of a walk; how much more of them must end where they belong
-TIE = 0.01  # relative difference of energies that says nothing about which label belongs where
+WALK = 16  # steps of a random walk from a label
+TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing, of walks that says something
+LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
+SAME = 0.01  # share of the rows by which partitions may differ and count as the same
+LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
 
 
 def balance(F: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -94,44 +96,70 @@ def partition_energy(problem: Problem, graph: Graph, F: FloatArray) -> float:
 def search(problem: Problem, graph: Graph, start: FloatArray) -> tuple[FloatArray, list[float]]:
     """Partition of low ratio near the one that c > 1 functions suggest, and the falling energies.
 
-    First by moves alone, then with classes split anew, which may lead far away from the start:
-    each percent of the rows that changes its class must be worth a quarter of a percent of ratio.
-    The ratio hardly sees which label belongs to which part: where random walks from the labels
-    disagree, they decide.
+    First by moves alone, then with classes split anew. An untypical label can hold a class in the
+    wrong place; therefore the partition is then improved regardless of labels, and its parts are
+    named by where random walks from the labels end. That one is kept if its energy is lower, too.
     """
-    fixed = np.zeros(len(start), dtype=bool)
-    fixed[problem.rows] = True
-    first = rounded(problem, start).argmax(axis=1)
     W = csr_array(graph.affinity)
-    near, to_near = ratio_partition(W, first, fixed, loyalty=LOYALTY, split=False)
-    best, to_best = ratio_partition(W, near, fixed, guess=first, loyalty=LOYALTY)
-    energies = [*to_near.tolist(), *to_best[1:].tolist()]
+    walks = _walks(problem, W)
+    labelled = np.zeros(len(start), dtype=bool)
+    labelled[problem.rows] = True
     eye = np.eye(start.shape[1])
-    name = _names(problem, W, eye[best])
-    if (name != np.arange(name.size)).any():
-        renamed = rounded(problem, eye[name[best]]).argmax(axis=1)
-        other, to_other = ratio_partition(W, renamed, fixed, guess=first, loyalty=LOYALTY)
-        if to_other[-1] < energies[-1] * (1 + TIE):
+
+    def lowered(part: IntArray, *, split: bool = True) -> tuple[IntArray, list[float]]:
+        home = walks / start.shape[1]
+        found, path = ratio_partition(W, part, labelled, home=home, loyalty=LOYALTY, split=split)
+        return found, path.tolist()
+
+    def named(part: IntArray) -> tuple[IntArray, float]:
+        """The parts with other names, and how many more of the walks then end in their class."""
+        ends = walks.T @ eye[part]
+        label, name = linear_sum_assignment(-ends)
+        renamed = label[np.argsort(name)][part]
+        gain = float(ends[label, name].sum() - np.trace(ends))
+        return rounded(problem, eye[renamed]).argmax(axis=1), gain
+
+    near, energies = lowered(rounded(problem, start).argmax(axis=1), split=False)
+    best, path = lowered(near)
+    energies += path[1:]
+    free, _ = ratio_partition(W, best, np.zeros_like(labelled))
+    other, _ = named(free)
+    if np.mean(other != best) > SAME:
+        other, path = lowered(other)
+        if path[-1] < energies[-1] and not less_even(eye[other], eye[best]):
             best = other
-            energies.append(min(float(to_other[-1]), energies[-1]))
+            energies.append(path[-1])
+    # The ratio hardly sees which of two labels in one part is the misplaced one.
+    other, gain = named(best)
+    if gain > CLEARLY:
+        other, path = lowered(other, split=False)
+        if path[-1] < energies[-1] * (1 + TIE):
+            best = other
+            energies.append(min(path[-1], energies[-1]))
     return eye[best], energies
 
 
-def _names(problem: Problem, W: csr_array, partition: FloatArray) -> IntArray:
-    """Class of each part of a partition, by where short random walks from the labels end."""
+def less_even(partition: FloatArray, other: FloatArray) -> bool:
+    """Whether the classes of one partition are clearly less equal in size than those of another."""
+    return _evenness(other) - _evenness(partition) > LESS_EVEN
+
+
+def _evenness(partition: FloatArray) -> float:
+    """Effective number of classes over their number: 1 for equal classes."""
+    shares = partition.mean(axis=0)
+    shares = shares[shares > 0]
+    return float(np.exp(-np.sum(shares * np.log(shares))) / partition.shape[1])
+
+
+def _walks(problem: Problem, W: csr_array) -> FloatArray:
+    """Where short random walks from the labels of each class end, (N, c)."""
     degree = W.sum(axis=1)
     walk = (diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ W).T.tocsr()
-    mass = np.zeros_like(partition)
+    mass = np.zeros((W.shape[0], problem.n_columns))
     mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
     for _ in range(WALK):
         mass = walk @ mass
-    ends = mass.T @ partition  # (class of the label, part)
-    label, part = linear_sum_assignment(-ends)
-    clear = ends[label, part].sum() > np.trace(ends) + CLEARLY
-    names = np.arange(len(ends))
-    if clear:
-        names[part] = label
-    return names
+    return mass
 
 
 def shares_of(partition: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ SMALL_SIDE = 0.15  # of what is split, what is less is not worth it
 HOPELESS = 1.1  # times the energy, from where moves never led below it (measured: 1.03 did, once)
 MODES = 5  # eigenvectors along which classes are split
 LARGEST = 2  # classes that are split for one that has lost its place
+REGROUPED = 3  # trials of making two classes one and a third one two
 RIVALS = 2  # classes next to each class with which it is split anew
 
 
@@ -151,6 +152,37 @@ def resettled(
                         trial[part == k] = border[k].argmax()
                         trial[new] = k
                         yield trial
+
+
+def regrouped(
+    level: Level, graph: csr_array, part: IntArray, c: int, limit: float
+) -> Iterator[IntArray]:
+    """Two classes become one and a third one two: the lowest energies, up to a limit, first."""
+    cut, size = statistics(*level, part, c)
+    total = float(size.sum())
+    ratio = cut / _balance(size, total, c)
+    both = cut[:, None] + cut - 2 * _borders(level, part, c)
+    sizes = np.minimum(size[:, None] + size, total - 1)  # only two classes, alone, are everything
+    united = both / _balance(sizes, total, c) - ratio[:, None] - ratio
+    divided = {
+        a: min(found, key=lambda ends: ends[2])
+        for a in range(c)
+        if (found := [_two_classes(level, line, c) for line in _lines(level, graph, part, (a,), c)])
+    }
+    trials = [
+        (united[k, b] + divided[a][2] - ratio[a], a, b, k)
+        for a in divided
+        for k in range(c)
+        for b in range(k)
+        if a not in (k, b)
+    ]
+    for change, a, b, k in sorted(trials)[:REGROUPED]:
+        if change > (limit - 1) * ratio.sum():
+            return
+        trial = part.copy()
+        trial[part == k] = b
+        trial[divided[a][0]] = k
+        yield trial
 
 
 def _two_classes(level: Level, line: _Line, c: int) -> tuple[IntArray, IntArray, float]:

@@ -14,6 +14,7 @@ from tvsvm.solvers._partition_proposals import (
     exchanged,
     given_away,
     partition_ratio,
+    regrouped,
     resettled,
     rivals,
 )
@@ -23,10 +24,11 @@ FEW = 100  # nodes for each class up to which moves go uphill, too
 SPLIT_AT = 1500  # nodes for each class from which on classes are split anew
 PASSES = 10  # over all nodes of a level, at most
 SHRINKS = 0.95  # coarsening ends when a level keeps more than this share of its nodes
-SETTLED, WORTHWHILE = 2, 1e-3  # the search ends after so many cycles that gain less than this share
+SETTLED, WORTHWHILE = 2, 1e-3  # cycles end after so many that gain less than this share
 LEAST_GAIN = 1e-4
 ATTEMPTS = 2  # at splitting two classes, on differently merged nodes
 DARING = 1.2  # times the energy up to which a class is settled elsewhere: a cycle follows
+PROMISING = 1.03  # times the energy up to which regrouped classes are followed after a cycle
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
 PATIENCE = 20  # uphill moves in a row
 
@@ -36,19 +38,19 @@ def ratio_partition(
     part: IntArray,
     fixed: BoolArray,
     *,
-    guess: IntArray | None = None,
+    home: FloatArray | None = None,
     loyalty: float = 0.0,
     split: bool = True,
     max_cycles: int = 20,
 ) -> tuple[IntArray, FloatArray]:
     """Lower (1 + loyalty d) Σ_k cut_k / B(s_k) over partitions that keep fixed nodes' classes.
 
-    B(s) = min((c - 1) s, N - s) for a class of s of the N nodes, d the share of the nodes that are
-    not where the guess has them. In a cycle, nodes of one class are merged in pairs along heavy
-    edges, again and again, until few are left. There classes that share a long border are split
-    anew along eigenvectors of their union. Then the hierarchy is unfolded, and on each level nodes
-    move to where the ratio falls. Merged nodes move together, which is how a whole group changes
-    sides; cycles differ by the order of merging, which is random but the same for the same graph.
+    B(s) = min((c - 1) s, N - s) for a class of s of the N nodes, d the share that is not at home.
+    In a cycle, nodes of one class are merged in pairs along heavy edges, again and again, until few
+    are left. There classes that share a long border are split anew along eigenvectors of their
+    union. Then the hierarchy is unfolded, and on each level nodes move to where the ratio falls.
+    Merged nodes move together, which is how a whole group changes sides; cycles differ by the order
+    of merging, which is random but the same for the same graph.
 
     Parameters
     ----------
@@ -58,14 +60,14 @@ def ratio_partition(
         Class of each node at the start, every class from 0 to the largest occurring.
     fixed : boolean array of shape (N,)
         Nodes that do not move.
-    guess : ndarray of shape (N,), optional
-        Where the nodes are supposed to be; by default `part`.
+    home : ndarray of shape (N, c), optional
+        How much each node belongs to each class, with sum 1 in all; by default nowhere.
     loyalty : float
-        Share of the ratio that it must be worth to move all nodes away from the guess.
+        Share of the ratio that it must be worth to move all that is at home away.
     split : bool
         Whether classes are split anew; without, the end stays closer to the start.
     max_cycles : int
-        Most cycles; they also end when two in a row have gained next to nothing.
+        Most cycles in a row; they also end when two have gained next to nothing.
 
     Returns
     -------
@@ -82,98 +84,118 @@ def ratio_partition(
     )
     best: IntArray = part.astype(np.int32)
     c = int(best.max()) + 1
-    random = np.random.RandomState(0)
-    splitting = _Splitting(best if guess is None else guess, c, loyalty, random)
-    energies = [splitting.energy(finest, best)]
-    idle = 0
-    for _ in range(max_cycles):
-        found = _cycle(finest, best, fixed, c, splitting if split else None, random)
-        energy = splitting.energy(finest, found)
-        idle = 0 if energy < energies[-1] * (1 - WORTHWHILE) else idle + 1
-        if energy < energies[-1]:
-            best = found
-        energies.append(min(energy, energies[-1]))
-        if idle == SETTLED:
-            if not split:
-                break
-            found = splitting.resettle(finest, best, fixed)
-            energy = splitting.energy(finest, found)
-            if energy >= energies[-1]:
-                break
-            best, idle = found, 0
-            energies.append(energy)
+    search = _Search(finest, fixed, np.zeros((part.size, c)) if home is None else home, loyalty)
+    energies = [search.energy(best)]
+    while True:
+        best, found = search.settle(best, split and bool(fixed.any()), max_cycles)
+        energies += found
+        if not split:
+            break
+        other = search.resettle(best) if fixed.any() else search.regroup(best, max_cycles)
+        if other is None:
+            break
+        best = other
+        energies.append(search.energy(best))
     return best, np.array(energies)
 
 
-def _cycle(
-    finest: Level,
-    part: IntArray,
-    fixed: BoolArray,
-    c: int,
-    splitting: "_Splitting | None",
-    random: np.random.RandomState,
-) -> IntArray:
-    """Coarsen, search on the coarsest level, unfold."""
-    levels, fixings = [finest], [fixed]
-    maps: list[IntArray] = [np.arange(part.size)]
-    part = part.copy()
-    descend(*finest, part, fixed, c, PASSES)
-    target = COARSEST * c
-    largest = 2.0 * float(finest.sizes.sum()) / target
-    while part.size > target:
-        level = levels[-1]
-        order = random.permutation(part.size)
-        coarse, count = match(*level, part, order, largest)
-        if count > SHRINKS * part.size:
-            break
-        sizes: FloatArray = np.bincount(coarse, level.sizes, count).astype(np.float64)
-        edges = contract(level.indptr, level.indices, level.weights, coarse, count)
-        levels.append(Level(*edges, sizes))
-        maps.append(coarse)
-        fixings.append(np.bincount(coarse, fixings[-1], count) > 0)
-        coarse_part = np.empty(count, dtype=np.int32)
-        coarse_part[coarse] = part
-        part = coarse_part
-    for depth in reversed(range(len(levels))):
-        level, held = levels[depth], fixings[depth]
-        descend(*level, part, held, c, PASSES)
-        if part.size <= FEW * c:
-            _climb(level, part, held, c)
-        if splitting is not None and part.size >= min(SPLIT_AT * c, finest.sizes.size):
-            rows = reduce(lambda node, coarse: coarse[node], maps[: depth + 1])
-            part, splitting = splitting.search(level, part, held, rows), None
-        part = part[maps[depth]]
-    return part
+class _Search:
+    """Cycles of merging, splitting and moving on one graph."""
 
-
-class _Splitting:
-    """The search for better partitions by splitting classes and pairs of classes anew.
-
-    It remembers from cycle to cycle where that was no use.
-    """
-
-    def __init__(
-        self, guess: IntArray, c: int, loyalty: float, random: np.random.RandomState
-    ) -> None:
-        self.guess, self.c, self.loyalty, self.random = guess, c, loyalty, random
+    def __init__(self, finest: Level, fixed: BoolArray, home: FloatArray, loyalty: float) -> None:
+        self.finest, self.fixed, self.home, self.loyalty = finest, fixed, home, loyalty
+        self.c = home.shape[1]
+        self.random = np.random.RandomState(0)
         # Sizes of one class or two whenever splitting them anew brought nothing.
         self.tried: defaultdict[tuple[int, ...], list[FloatArray]] = defaultdict(list)
 
-    def energy(self, finest: Level, part: IntArray) -> float:
+    def energy(self, part: IntArray) -> float:
         """Energy of a partition of the rows."""
-        left = float(np.mean(part != self.guess))
-        return (1 + self.loyalty * left) * partition_ratio(finest, part, self.c)
+        return self._price(self.home, part) * partition_ratio(self.finest, part, self.c)
 
-    def search(self, level: Level, part: IntArray, fixed: BoolArray, rows: IntArray) -> IntArray:
+    def _price(self, home: FloatArray, part: IntArray) -> float:
+        return 1 + self.loyalty * float(1 - home[np.arange(part.size), part].sum())
+
+    def settle(
+        self, part: IntArray, split: bool, max_cycles: int, limit: float = np.inf
+    ) -> tuple[IntArray, list[float]]:
+        """Cycles until they gain nothing, or the first one does not lead below a limit."""
+        best, energies, idle = part, [self.energy(part)], 0
+        for _ in range(max_cycles):
+            found = self._cycle(best, split)
+            energy = self.energy(found)
+            idle = 0 if energy < energies[-1] * (1 - WORTHWHILE) else idle + 1
+            if energy < energies[-1]:
+                best = found
+            energies.append(min(energy, energies[-1]))
+            if idle == SETTLED or energies[1] > limit:
+                break
+        return best, energies[1:]
+
+    def resettle(self, part: IntArray) -> IntArray | None:
+        """Bring classes back to their fixed nodes; on the rows, as merged ones are too coarse."""
+        best, lowest = None, self.energy(part)
+        for trial in resettled(self.finest, as_matrix(self.finest), part, self.fixed, self.c):
+            trial[self.fixed] = part[self.fixed]
+            if self.energy(trial) > DARING * lowest:
+                continue
+            found = self._cycle(trial, split=False)
+            if self.energy(found) < lowest:
+                best, lowest = found, self.energy(found)
+        return best
+
+    def regroup(self, part: IntArray, max_cycles: int) -> IntArray | None:
+        """A better partition with two classes united and another one divided."""
+        energy = self.energy(part)
+        for trial in regrouped(self.finest, as_matrix(self.finest), part, self.c, DARING):
+            found, energies = self.settle(trial, True, max_cycles, limit=PROMISING * energy)
+            if energies[-1] < energy * (1 - WORTHWHILE):
+                return found
+        return None
+
+    def _cycle(self, part: IntArray, split: bool) -> IntArray:
+        """Coarsen, search on the coarsest level, unfold."""
+        finest, c = self.finest, self.c
+        levels, fixings = [finest], [self.fixed]
+        maps: list[IntArray] = [np.arange(part.size)]
+        part = part.copy()
+        descend(*finest, part, self.fixed, c, PASSES)
+        target = COARSEST * c
+        largest = 2.0 * float(finest.sizes.sum()) / target
+        while part.size > target:
+            level = levels[-1]
+            order = self.random.permutation(part.size)
+            coarse, count = match(*level, part, order, largest)
+            if count > SHRINKS * part.size:
+                break
+            sizes: FloatArray = np.bincount(coarse, level.sizes, count).astype(np.float64)
+            edges = contract(level.indptr, level.indices, level.weights, coarse, count)
+            levels.append(Level(*edges, sizes))
+            maps.append(coarse)
+            fixings.append(np.bincount(coarse, fixings[-1], count) > 0)
+            coarse_part = np.empty(count, dtype=np.int32)
+            coarse_part[coarse] = part
+            part = coarse_part
+        for depth in reversed(range(len(levels))):
+            level, held = levels[depth], fixings[depth]
+            descend(*level, part, held, c, PASSES)
+            if part.size <= FEW * c:
+                _climb(level, part, held, c)
+            if split and part.size >= min(SPLIT_AT * c, finest.sizes.size):
+                rows = reduce(lambda node, coarse: coarse[node], maps[: depth + 1])
+                part, split = self._split_anew(level, part, held, rows), False
+            part = part[maps[depth]]
+        return part
+
+    def _split_anew(
+        self, level: Level, part: IntArray, fixed: BoolArray, rows: IntArray
+    ) -> IntArray:
         """A better partition of a level, whose nodes stand for the given rows."""
         c, n = self.c, part.size
-        votes = np.bincount(rows * np.int64(c) + self.guess, minlength=n * c)
-        share = votes.reshape(n, c) / rows.size
-
-        def price(partition: IntArray) -> float:
-            return 1 + self.loyalty * float(1 - share[np.arange(n), partition].sum())
-
-        best, energy = part, price(part) * partition_ratio(level, part, c)
+        home: FloatArray = np.stack(
+            [np.bincount(rows, column, n).astype(np.float64) for column in self.home.T], axis=1
+        )
+        best, energy = part, self._price(home, part) * partition_ratio(level, part, c)
         graph = as_matrix(level)
         for group in [*((a,) for a in range(c)), *rivals(level, part, c)]:
             if self._is_hopeless(group, statistics(*level, best, c)[1]):
@@ -181,23 +203,10 @@ class _Splitting:
             propose = given_away if len(group) == 1 else exchanged
             for trial in propose(level, graph, best, fixed, group, c):
                 trial[fixed] = part[fixed]
-                lower = descend(*level, trial, fixed, c, PASSES) * price(trial)
+                lower = descend(*level, trial, fixed, c, PASSES) * self._price(home, trial)
                 if lower < energy * (1 - LEAST_GAIN):
                     best, energy = trial, lower
                     self.tried[group].clear()
-        return best
-
-    def resettle(self, finest: Level, part: IntArray, fixed: BoolArray) -> IntArray:
-        """Bring classes back to their fixed nodes; on the rows, as merged ones are too coarse."""
-        best, energy = part, self.energy(finest, part)
-        for trial in resettled(finest, as_matrix(finest), part, fixed, self.c):
-            trial[fixed] = part[fixed]
-            if self.energy(finest, trial) > DARING * energy:
-                continue
-            found = _cycle(finest, trial, fixed, self.c, None, self.random)
-            lower = self.energy(finest, found)
-            if lower < energy:
-                best, energy = found, lower
         return best
 
     def _is_hopeless(self, group: tuple[int, ...], sizes: FloatArray) -> bool:
