@@ -14,7 +14,7 @@ import numpy as np
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import less_even, rounded, search
+from tvsvm.methods.ratio import PartitionSearch, less_even, rounded
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition, total_variation
 from tvsvm.results import FloatArray, IntArray
@@ -73,25 +73,32 @@ def auto(
     def balanced(p: Problem) -> MethodResult:
         if p.n_columns == 2:
             return _one_cut(p, **options)
-        start, _ = search(p, graph, guess(p))
+        partitions = PartitionSearch(p, graph)
+        start, _ = partitions.nearby(guess(p))
+        # Labels held back only tell whether a balanced cut is any good; a long search for the best
+        # one hardly changes that.
+        if p is problem:
+            start, _ = partitions.everywhere(start)
         return from_partition(p, Squared(ETA), start, STRONG, **options)
 
     def guess(p: Problem) -> FloatArray:
-        if p is not problem:
-            return poisson(p, graph)
-        if not guessed:
-            guessed.append(poisson(p, graph))
-        return guessed[0]
+        return first if p is problem else poisson(p, graph)
 
-    guessed: list[FloatArray] = []
+    first = poisson(problem, graph)
+    results: dict[str, MethodResult] = {}
+    if problem.n_columns == 2:
+        results["balanced"] = balanced(problem)
+        near = results["balanced"].solution
+    else:
+        near, _ = PartitionSearch(problem, graph).nearby(first)
+    favourite, reason = _from_the_cut(problem, near, first)
     methods: dict[str, Method] = {
-        "balanced": balanced,
         "smooth": smooth,
         "laplacian": smooth_laplacian,
         "kernel": kernel,
     }
-    results = {"balanced": balanced(problem)}
-    favourite, reason = _from_the_cut(problem, results["balanced"].solution, guess(problem))
+    if favourite == "balanced":  # otherwise it was never the best one, and takes the longest
+        methods["balanced"] = balanced
     missed = _held_back(problem, methods, favourite)
     chosen = min(missed, key=missed.__getitem__, default=favourite)
     if missed:
@@ -119,11 +126,11 @@ def _one_cut(problem: Problem, **options: Any) -> MethodResult:
     )
 
 
-def _from_the_cut(problem: Problem, balanced: FloatArray, guess: FloatArray) -> tuple[str, str]:
-    """Whether the partition of low ratio is to be trusted, by its cut and its classes' sizes."""
+def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tuple[str, str]:
+    """Whether a partition of low ratio is to be trusted, by the cut and the sizes of one nearby."""
     graph = problem.graph
     assert graph is not None
-    partition, other = rounded(problem, balanced), rounded(problem, guess)
+    partition, other = rounded(problem, near), rounded(problem, guess)
     weight = float(graph.edge_weights.sum())
     cut = float(np.sum(graph.total_variation(partition))) / 2 / weight if weight > 0 else 0.0
     if cut > CUT_LIMIT:

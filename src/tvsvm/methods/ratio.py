@@ -93,50 +93,72 @@ def partition_energy(problem: Problem, graph: Graph, F: FloatArray) -> float:
     return ratio_energy(graph, rounded(problem, F))
 
 
-def search(problem: Problem, graph: Graph, start: FloatArray) -> tuple[FloatArray, list[float]]:
-    """Partition of low ratio near the one that c > 1 functions suggest, and the falling energies.
+class PartitionSearch:
+    """Partitions of low ratio with the labelled rows in their classes, for c > 1 functions.
 
-    First by moves alone, then with classes split anew. An untypical label can hold a class in the
-    wrong place; therefore the partition is then improved regardless of labels, and its parts are
-    named by where random walks from the labels end. That one is kept if its energy is lower, too.
+    The energy that is lowered is the ratio, and more the fewer random walks from the labels end in
+    their own class.
     """
-    W = csr_array(graph.affinity)
-    walks = _walks(problem, W)
-    labelled = np.zeros(len(start), dtype=bool)
-    labelled[problem.rows] = True
-    eye = np.eye(start.shape[1])
 
-    def lowered(part: IntArray, *, split: bool = True) -> tuple[IntArray, list[float]]:
-        home = walks / start.shape[1]
-        found, path = ratio_partition(W, part, labelled, home=home, loyalty=LOYALTY, split=split)
+    def __init__(self, problem: Problem, graph: Graph) -> None:
+        self.problem = problem
+        self.W = csr_array(graph.affinity)
+        self.walks = _walks(problem, self.W)
+        self.labelled = np.zeros(self.W.shape[0], dtype=bool)
+        self.labelled[problem.rows] = True
+        self.eye = np.eye(problem.n_columns)
+
+    def nearby(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
+        """The partition that functions suggest, lowered by moves alone, and its energies."""
+        part, path = self._lowered(rounded(self.problem, start).argmax(axis=1), split=False)
+        return self.eye[part], path
+
+    def everywhere(self, near: FloatArray) -> tuple[FloatArray, list[float]]:
+        """A partition that may be far away, and the falling energies.
+
+        First classes are split anew. An untypical label can hold a class in the wrong place;
+        therefore the partition is then improved regardless of labels, and its parts are named by
+        where the walks end. That one is kept if its energy is lower, too.
+        """
+        best, energies = self._lowered(near.argmax(axis=1))
+        free, _ = ratio_partition(self.W, best, np.zeros_like(self.labelled))
+        other, _ = self._named(free)
+        if np.mean(other != best) > SAME:
+            other, path = self._lowered(other)
+            if path[-1] < energies[-1] and not less_even(self.eye[other], self.eye[best]):
+                best = other
+                energies.append(path[-1])
+        # The ratio hardly sees which of two labels in one part is the misplaced one.
+        other, gain = self._named(best)
+        if gain > CLEARLY:
+            other, path = self._lowered(other, split=False)
+            if path[-1] < energies[-1] * (1 + TIE):
+                best = other
+                energies.append(min(path[-1], energies[-1]))
+        return self.eye[best], energies
+
+    def _lowered(self, part: IntArray, *, split: bool = True) -> tuple[IntArray, list[float]]:
+        home = self.walks / len(self.eye)
+        found, path = ratio_partition(
+            self.W, part, self.labelled, home=home, loyalty=LOYALTY, split=split
+        )
         return found, path.tolist()
 
-    def named(part: IntArray) -> tuple[IntArray, float]:
+    def _named(self, part: IntArray) -> tuple[IntArray, float]:
         """The parts with other names, and how many more of the walks then end in their class."""
-        ends = walks.T @ eye[part]
+        ends = self.walks.T @ self.eye[part]
         label, name = linear_sum_assignment(-ends)
         renamed = label[np.argsort(name)][part]
         gain = float(ends[label, name].sum() - np.trace(ends))
-        return rounded(problem, eye[renamed]).argmax(axis=1), gain
+        return rounded(self.problem, self.eye[renamed]).argmax(axis=1), gain
 
-    near, energies = lowered(rounded(problem, start).argmax(axis=1), split=False)
-    best, path = lowered(near)
-    energies += path[1:]
-    free, _ = ratio_partition(W, best, np.zeros_like(labelled))
-    other, _ = named(free)
-    if np.mean(other != best) > SAME:
-        other, path = lowered(other)
-        if path[-1] < energies[-1] and not less_even(eye[other], eye[best]):
-            best = other
-            energies.append(path[-1])
-    # The ratio hardly sees which of two labels in one part is the misplaced one.
-    other, gain = named(best)
-    if gain > CLEARLY:
-        other, path = lowered(other, split=False)
-        if path[-1] < energies[-1] * (1 + TIE):
-            best = other
-            energies.append(min(path[-1], energies[-1]))
-    return eye[best], energies
+
+def search(problem: Problem, graph: Graph, start: FloatArray) -> tuple[FloatArray, list[float]]:
+    """Partition of low ratio from the one c > 1 functions suggest, and the falling energies."""
+    partitions = PartitionSearch(problem, graph)
+    near, to_near = partitions.nearby(start)
+    best, to_best = partitions.everywhere(near)
+    return best, to_near + to_best[1:]
 
 
 def less_even(partition: FloatArray, other: FloatArray) -> bool:

@@ -27,6 +27,7 @@ SHRINKS = 0.95  # coarsening ends when a level keeps more than this share of its
 SETTLED, WORTHWHILE = 2, 1e-3  # cycles end after so many that gain less than this share
 LEAST_GAIN = 1e-4
 ATTEMPTS = 2  # at splitting two classes, on differently merged nodes
+MOST_ROUNDS = 6  # of settling classes elsewhere; usual are one or two
 DARING = 1.2  # times the energy up to which a class is settled elsewhere: a cycle follows
 PROMISING = 1.03  # times the energy up to which regrouped classes are followed after a cycle
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
@@ -86,7 +87,7 @@ def ratio_partition(
     c = int(best.max()) + 1
     search = _Search(finest, fixed, np.zeros((part.size, c)) if home is None else home, loyalty)
     energies = [search.energy(best)]
-    while True:
+    for _ in range(MOST_ROUNDS):
         best, found = search.settle(best, split and bool(fixed.any()), max_cycles)
         energies += found
         if not split:
