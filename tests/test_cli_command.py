@@ -31,6 +31,8 @@ def test_the_installed_command_labels_a_file(tmp_path):
 def test_version_and_help():
     done = call("--version")
     assert (done.returncode, done.stdout) == (0, f"tvsvm {version('tvsvm')}\n")
+    module = [sys.executable, "-m", "tvsvm", "--version"]
+    assert subprocess.check_output(module, text=True) == done.stdout
     text = run("--help").stdout
     for command in ("label", "predict", "suggest", "check", "datasets", "reproduce"):
         assert command in text
