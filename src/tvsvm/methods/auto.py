@@ -73,12 +73,12 @@ def auto(
     def balanced(p: Problem) -> MethodResult:
         if p.n_columns == 2:
             return _one_cut(p, **options)
-        partitions = PartitionSearch(p, graph)
-        start, _ = partitions.nearby(guess(p))
-        # Labels held back only tell whether a balanced cut is any good; a long search for the best
-        # one hardly changes that.
         if p is problem:
-            start, _ = partitions.everywhere(start)
+            start, _ = partitions.everywhere(near)
+        else:
+            # Labels held back only tell whether a balanced cut is any good; a long search for the
+            # best one hardly changes that.
+            start, _ = PartitionSearch(p, graph).nearby(guess(p))
         return from_partition(p, Squared(ETA), start, STRONG, **options)
 
     def guess(p: Problem) -> FloatArray:
@@ -90,7 +90,8 @@ def auto(
         results["balanced"] = balanced(problem)
         near = results["balanced"].solution
     else:
-        near, _ = PartitionSearch(problem, graph).nearby(first)
+        partitions = PartitionSearch(problem, graph)
+        near, _ = partitions.nearby(first)
     favourite, reason = _from_the_cut(problem, near, first)
     methods: dict[str, Method] = {
         "smooth": smooth,

@@ -103,7 +103,7 @@ class PartitionSearch:
     def __init__(self, problem: Problem, graph: Graph) -> None:
         self.problem = problem
         self.W = csr_array(graph.affinity)
-        self.walks = _walks(problem, self.W)
+        self.home = _walks(problem, self.W) / problem.n_columns
         self.labelled = np.zeros(self.W.shape[0], dtype=bool)
         self.labelled[problem.rows] = True
         self.eye = np.eye(problem.n_columns)
@@ -138,15 +138,15 @@ class PartitionSearch:
         return self.eye[best], energies
 
     def _lowered(self, part: IntArray, *, split: bool = True) -> tuple[IntArray, list[float]]:
-        home = self.walks / len(self.eye)
         found, path = ratio_partition(
-            self.W, part, self.labelled, home=home, loyalty=LOYALTY, split=split
+            self.W, part, self.labelled, home=self.home, loyalty=LOYALTY, split=split
         )
         return found, path.tolist()
 
     def _named(self, part: IntArray) -> tuple[IntArray, float]:
-        """The parts with other names, and how many more of the walks then end in their class."""
-        ends = self.walks.T @ self.eye[part]
+        """The parts with other names, and how many more classes' walks then end at home."""
+        c = len(self.eye)
+        ends = np.array([c * np.bincount(part, column, c) for column in self.home.T])
         label, name = linear_sum_assignment(-ends)
         renamed = label[np.argsort(name)][part]
         gain = float(ends[label, name].sum() - np.trace(ends))

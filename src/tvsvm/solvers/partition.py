@@ -51,7 +51,9 @@ def ratio_partition(
     are left. There classes that share a long border are split anew along eigenvectors of their
     union. Then the hierarchy is unfolded, and on each level nodes move to where the ratio falls.
     Merged nodes move together, which is how a whole group changes sides; cycles differ by the order
-    of merging, which is random but the same for the same graph.
+    of merging, which is random but the same for the same graph. In the end classes that lost their
+    place are settled anew near their fixed nodes; or, if there are none, two classes are united and
+    a third one divided.
 
     Parameters
     ----------
