@@ -213,3 +213,21 @@ def test_without_fixed_nodes_two_classes_unite_and_a_third_one_divides():
     pairs = np.unique(np.stack([found, cluster]), axis=1, return_counts=True)[1]
     assert np.sort(pairs)[-3:].sum() > 170
     assert np.all(np.diff(energies) <= 0)
+
+
+def test_no_edges_at_all():
+    y = np.full(40, -1)
+    y[:3] = 0, 1, 2
+    model = TVRLS(graph=csr_array((40, 40))).fit(np.random.RandomState(0).randn(40, 2), y)
+    assert np.isfinite(model.label_distributions_).all()
+    np.testing.assert_array_equal(model.transduction_[:3], [0, 1, 2])
+
+
+def test_a_class_of_isolated_rows_next_to_a_ring():
+    ring = np.arange(12, 60)
+    W = csr_array((np.ones(48), (ring, np.roll(ring, 1))), shape=(60, 60))
+    y = np.full(60, -1)
+    y[:12], y[[15, 16]], y[[40, 41]] = 0, 1, 2
+    model = TVRLS(graph=W + W.T).fit(np.random.RandomState(0).randn(60, 2), y)
+    np.testing.assert_array_equal(model.transduction_[y >= 0], y[y >= 0])
+    assert set(model.transduction_[12:]) == {1, 2}

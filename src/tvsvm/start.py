@@ -13,6 +13,7 @@ from tvsvm.methods.problem import Problem
 from tvsvm.results import FloatArray
 from tvsvm.solvers import laplacian_solve, leading_eigenvectors
 
+TINY = np.finfo(np.float64).tiny
 TOL = 1e-4  # of the residual: on MNIST one row in ten thousand changes its class if it is zero
 
 
@@ -34,9 +35,10 @@ def first_guesses(
 
 
 def poisson(problem: Problem, graph: Graph) -> FloatArray:
-    """Solve L u = Σ_i (y_i - ȳ) δ_i; rows that no label reaches are left to the kernel.
+    """Solve L u = Σ_i (y_i - ȳ) δ_i with Σ_i d_i u_i = 0, d the degrees, in every component.
 
-    In a component all of whose labels are of one class, every row is of that class.
+    In a component all of whose labels are of one class, every row is of that class. Rows that no
+    label reaches are left to the kernel.
     """
     components = graph.component_labels
     here = components[problem.rows]
@@ -48,6 +50,13 @@ def poisson(problem: Problem, graph: Graph) -> FloatArray:
     mean = totals / np.where(weight > 0, weight, 1.0)[:, None]
     sources[problem.rows] -= mean[here] * problem.weights[:, None]
     guess = laplacian_solve(graph.affinity, sources, tol=TOL, components=components).solution
+    # Of the solutions, which differ by a constant, the one to which a random walk converges
+    # (Calder, Cook, Thorpe and Slepčev, ICML 2020): a mean over rows instead gives those with few
+    # neighbours, which are often the stray ones, too much of a say.
+    share = graph.degrees / np.maximum(np.bincount(components, graph.degrees), TINY)[components]
+    level = np.zeros_like(totals)
+    np.add.at(level, components, share[:, None] * guess)
+    guess -= level[components]
     pure = np.abs(mean).max(axis=1) >= 1.0 - 1e-9
     guess = np.where(pure[components][:, None], mean[components], guess)
     unreached = (weight == 0)[components]

@@ -42,7 +42,9 @@ Distance of rows if the graph is made from `X`, as in
 to know about `X`, the distance is always that of its feature space.""",
     )
     n_jobs: int | None = parameter(
-        None, [Integral, None], "int or None\nThreads that search for neighbours, as in joblib."
+        None,
+        [Integral, None],
+        "int or None\nThreads for neighbours and several functions at once, as in joblib.",
     )
 
     _family = "balanced"

@@ -1,4 +1,4 @@
-"""The recommended choice: four methods run, one of them kept, and the reason told.
+"""The recommended choice: one of four methods, and the reason told.
 
 Where classes are clusters a partition of low ratio is by far the best answer. Where they overlap
 it cuts in the wrong place, and smoother functions are the better guide. Labels held back tell which
@@ -143,7 +143,7 @@ def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tupl
         return "smooth", "the balanced cut would leave some classes next to nothing"
     return (
         "balanced",
-        f"the classes are clusters: only {cut:.1%} of the links between similar rows are cut",
+        f"the classes are clusters: a cut between them crosses only {cut:.1%} of the links",
     )
 
 

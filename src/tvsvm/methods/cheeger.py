@@ -81,7 +81,6 @@ def cheeger(
                 graph,
                 through_kernel,
                 many_classes(problem, loss, start, strengths, n_jobs=n_jobs).solution,
-                n_jobs,
             )
             for start in starts
         ]
@@ -117,11 +116,8 @@ def _partition(
     graph: Graph,
     through_kernel: KernelStep,
     start: FloatArray,
-    n_jobs: int | None,
 ) -> Candidate:
-    best, energies, ended = refine(
-        problem, graph, start, lambda E: through_kernel(E)[1], n_jobs=n_jobs
-    )
+    best, energies, ended = refine(problem, graph, start, lambda E: through_kernel(E)[1])
     return Candidate(
         best,
         energies[-1],

@@ -196,11 +196,8 @@ class RatioStep:
     smoothed by the graph-TV prox on the simplex with the labelled rows fixed.
     """
 
-    def __init__(
-        self, problem: Problem, graph: Graph, through_kernel: KernelMap, n_jobs: int | None
-    ) -> None:
+    def __init__(self, problem: Problem, graph: Graph, through_kernel: KernelMap) -> None:
         self.problem, self.graph, self.through_kernel = problem, graph, through_kernel
-        self.n_jobs = n_jobs
         self.dual: FloatArray | None = None
 
     def __call__(self, F: FloatArray, length: float = STEP) -> FloatArray:
@@ -221,7 +218,6 @@ class RatioStep:
             dual=self.dual,
             tol=PROX_TOL,
             max_iter=200,
-            n_jobs=self.n_jobs,
         )
         self.dual = result.dual
         return result.solution
@@ -234,14 +230,13 @@ def refine(
     through_kernel: KernelMap,
     *,
     max_rounds: int = 20,
-    n_jobs: int | None = None,
 ) -> tuple[FloatArray, list[float], bool]:
     """Lower the ratio of a partition; its best version, the falling energies, and whether it ended.
 
     After every few steps the partition is rounded and compared with the best so far. A round
     without a gain is taken back and tried again with half the step, a few times.
     """
-    step = RatioStep(problem, graph, through_kernel, n_jobs)
+    step = RatioStep(problem, graph, through_kernel)
     best = rounded(problem, start)
     energies = [ratio_energy(graph, best)]
     length, failures = STEP, 0

@@ -1,6 +1,7 @@
 """Other partitions worth a try: classes, and pairs of classes, split along eigenvectors."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -136,6 +137,7 @@ def resettled(
     """
     border = _borders(level, part, c)
     sizes = statistics(*level, part, c)[1]
+    halves: dict[int, list[tuple[IntArray, IntArray]]] = {}
     for k in range(c):
         own = np.flatnonzero(fixed & (part == k))
         pull = np.asarray(graph[own].sum(axis=0)).ravel()
@@ -143,8 +145,10 @@ def resettled(
         if around.max() <= 2 * around[k]:
             continue
         for a in {int(around.argmax()), *np.argsort(-sizes)[:LARGEST].tolist()} - {k}:
-            for line in _lines(level, graph, part, (a,), c):
-                *ends, _ = _two_classes(level, line, c)
+            if a not in halves:
+                lines = _lines(level, graph, part, (a,), c)
+                halves[a] = [_two_classes(level, line, c)[:2] for line in lines]
+            for ends in halves[a]:
                 for new, old in (ends, ends[::-1]):
                     # Its own fixed nodes stay with the class, and the others' pull decides.
                     if fixed[new].sum() <= fixed[old].sum() and pull[new].sum() >= pull[old].sum():
@@ -156,8 +160,11 @@ def resettled(
 
 def regrouped(
     level: Level, graph: csr_array, part: IntArray, c: int, limit: float
-) -> Iterator[IntArray]:
-    """Two classes become one and a third one two: the lowest energies, up to a limit, first."""
+) -> Iterator[tuple[IntArray, set[int]]]:
+    """Two classes become one and a third one two: the lowest energies, up to a limit, first.
+
+    With each partition come the three classes.
+    """
     cut, size = statistics(*level, part, c)
     total = float(size.sum())
     ratio = cut / _balance(size, total, c)
@@ -169,20 +176,21 @@ def regrouped(
         for a in range(c)
         if (found := [_two_classes(level, line, c) for line in _lines(level, graph, part, (a,), c)])
     }
-    trials = [
-        (united[k, b] + divided[a][2] - ratio[a], a, b, k)
-        for a in divided
-        for k in range(c)
-        for b in range(k)
-        if a not in (k, b)
-    ]
+    pairs = [(k, b) for k in range(c) for b in range(k)]
+    pairs.sort(key=lambda pair: united[pair])
+    trials: list[tuple[float, int, int, int]] = []
+    for a, (*_, energy) in divided.items():
+        others = ((k, b) for k, b in pairs if a not in (k, b))
+        trials += [
+            (united[k, b] + energy - ratio[a], a, b, k) for k, b in islice(others, REGROUPED)
+        ]
     for change, a, b, k in sorted(trials)[:REGROUPED]:
         if change > (limit - 1) * ratio.sum():
             return
         trial = part.copy()
         trial[part == k] = b
         trial[divided[a][0]] = k
-        yield trial
+        yield trial, {a, b, k}
 
 
 def _two_classes(level: Level, line: _Line, c: int) -> tuple[IntArray, IntArray, float]:

@@ -1,6 +1,7 @@
 """Partitions of low balanced ratio, by moves of nodes on a hierarchy of coarser graphs."""
 
 from collections import defaultdict
+from collections.abc import Collection
 from functools import reduce
 
 import numpy as np
@@ -68,7 +69,8 @@ def ratio_partition(
     loyalty : float
         Share of the ratio that it must be worth to move all that is at home away.
     split : bool
-        Whether classes are split anew; without, the end stays closer to the start.
+        Whether classes are split anew; without, the end stays closer to the start. Without fixed
+        nodes only those that are united and divided are.
     max_cycles : int
         Most cycles in a row; they also end when two have gained next to nothing.
 
@@ -90,7 +92,7 @@ def ratio_partition(
     search = _Search(finest, fixed, np.zeros((part.size, c)) if home is None else home, loyalty)
     energies = [search.energy(best)]
     for _ in range(MOST_ROUNDS):
-        best, found = search.settle(best, split and bool(fixed.any()), max_cycles)
+        best, found = search.settle(best, range(c) if split and fixed.any() else (), max_cycles)
         energies += found
         if not split:
             break
@@ -120,9 +122,12 @@ class _Search:
         return 1 + self.loyalty * float(1 - home[np.arange(part.size), part].sum())
 
     def settle(
-        self, part: IntArray, split: bool, max_cycles: int, limit: float = np.inf
+        self, part: IntArray, split: Collection[int], max_cycles: int, limit: float = np.inf
     ) -> tuple[IntArray, list[float]]:
-        """Cycles until they gain nothing, or the first one does not lead below a limit."""
+        """Cycles until they gain nothing, or the first one does not lead below a limit.
+
+        In each of them some classes are split anew, by themselves and with their neighbours.
+        """
         best, energies, idle = part, [self.energy(part)], 0
         for _ in range(max_cycles):
             found = self._cycle(best, split)
@@ -142,7 +147,7 @@ class _Search:
             trial[self.fixed] = part[self.fixed]
             if self.energy(trial) > DARING * lowest:
                 continue
-            found = self._cycle(trial, split=False)
+            found = self._cycle(trial, ())
             if self.energy(found) < lowest:
                 best, lowest = found, self.energy(found)
         return best
@@ -150,13 +155,14 @@ class _Search:
     def regroup(self, part: IntArray, max_cycles: int) -> IntArray | None:
         """A better partition with two classes united and another one divided."""
         energy = self.energy(part)
-        for trial in regrouped(self.finest, as_matrix(self.finest), part, self.c, DARING):
-            found, energies = self.settle(trial, True, max_cycles, limit=PROMISING * energy)
+        trials = regrouped(self.finest, as_matrix(self.finest), part, self.c, DARING)
+        for trial, classes in trials:
+            found, energies = self.settle(trial, classes, max_cycles, limit=PROMISING * energy)
             if energies[-1] < energy * (1 - WORTHWHILE):
                 return found
         return None
 
-    def _cycle(self, part: IntArray, split: bool) -> IntArray:
+    def _cycle(self, part: IntArray, split: Collection[int]) -> IntArray:
         """Coarsen, search on the coarsest level, unfold."""
         finest, c = self.finest, self.c
         levels, fixings = [finest], [self.fixed]
@@ -186,12 +192,17 @@ class _Search:
                 _climb(level, part, held, c)
             if split and part.size >= min(SPLIT_AT * c, finest.sizes.size):
                 rows = reduce(lambda node, coarse: coarse[node], maps[: depth + 1])
-                part, split = self._split_anew(level, part, held, rows), False
+                part, split = self._split_anew(level, part, held, rows, split), ()
             part = part[maps[depth]]
         return part
 
     def _split_anew(
-        self, level: Level, part: IntArray, fixed: BoolArray, rows: IntArray
+        self,
+        level: Level,
+        part: IntArray,
+        fixed: BoolArray,
+        rows: IntArray,
+        classes: Collection[int],
     ) -> IntArray:
         """A better partition of a level, whose nodes stand for the given rows."""
         c, n = self.c, part.size
@@ -201,6 +212,8 @@ class _Search:
         best, energy = part, self._price(home, part) * partition_ratio(level, part, c)
         graph = as_matrix(level)
         for group in [*((a,) for a in range(c)), *rivals(level, part, c)]:
+            if not set(group) & set(classes):
+                continue
             if self._is_hopeless(group, statistics(*level, best, c)[1]):
                 continue
             propose = given_away if len(group) == 1 else exchanged
