@@ -123,7 +123,8 @@ class PartitionSearch:
         best, energies = self._lowered(near.argmax(axis=1))
         free, _ = ratio_partition(self.W, best, np.zeros_like(self.labelled))
         other, _ = self._named(free)
-        if np.mean(other != best) > SAME:
+        differs = np.mean(other != best) > SAME
+        if differs and not less_even(self.eye[other], self.eye[best]):
             other, path = self._lowered(other)
             if path[-1] < energies[-1] and not less_even(self.eye[other], self.eye[best]):
                 best = other
