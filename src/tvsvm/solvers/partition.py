@@ -25,12 +25,15 @@ FEW = 100  # nodes for each class up to which moves go uphill, too
 SPLIT_AT = 1500  # nodes for each class from which on classes are split anew
 PASSES = 10  # over all nodes of a level, at most
 SHRINKS = 0.95  # coarsening ends when a level keeps more than this share of its nodes
-SETTLED, WORTHWHILE = 2, 1e-3  # cycles end after so many that gain less than this share
+# Cycles end after so many in a row, without or with splits, that gain less than this share.
+SETTLED, SETTLED_SPLIT, WORTHWHILE = 6, 2, 1e-3
 LEAST_GAIN = 1e-4
 ATTEMPTS = 2  # at splitting two classes, on differently merged nodes
 MOST_ROUNDS = 4  # of settling classes elsewhere; usual are one or two
 DARING = 1.2  # times the energy up to which a class is settled elsewhere: a cycle follows
-PROMISING = 1.03  # times the energy up to which regrouped classes are followed after a cycle
+# Classes are united and divided up to so much more than the energy, in shares of a class, and
+# followed further if after a cycle it is at most so much more.
+BOLD, PROMISING = 2.0, 0.3
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
 PATIENCE = 20  # uphill moves in a row
 
@@ -69,10 +72,9 @@ def ratio_partition(
     loyalty : float
         Share of the ratio that it must be worth to move all that is at home away.
     split : bool
-        Whether classes are split anew; without, the end stays closer to the start. Without fixed
-        nodes only those that are united and divided are.
+        Whether classes are split anew; without, the end stays closer to the start.
     max_cycles : int
-        Most cycles in a row; they also end when two have gained next to nothing.
+        Most cycles in a row; they also end when several have gained next to nothing.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def ratio_partition(
     search = _Search(finest, fixed, np.zeros((part.size, c)) if home is None else home, loyalty)
     energies = [search.energy(best)]
     for _ in range(MOST_ROUNDS):
-        best, found = search.settle(best, range(c) if split and fixed.any() else (), max_cycles)
+        best, found = search.settle(best, range(c) if split else (), max_cycles)
         energies += found
         if not split:
             break
@@ -136,8 +138,13 @@ class _Search:
             if energy < energies[-1]:
                 best = found
             energies.append(min(energy, energies[-1]))
-            if idle == SETTLED or energies[1] > limit:
+            if energies[1] > limit:
+                return best, energies[1:]
+            if idle == (SETTLED_SPLIT if split else SETTLED):
                 break
+        if split:  # cycles without are cheap, and find what splits are too coarse for
+            best, path = self.settle(best, (), max_cycles)
+            energies += path
         return best, energies[1:]
 
     def resettle(self, part: IntArray) -> IntArray | None:
@@ -155,9 +162,10 @@ class _Search:
     def regroup(self, part: IntArray, max_cycles: int) -> IntArray | None:
         """A better partition with two classes united and another one divided."""
         energy = self.energy(part)
-        trials = regrouped(self.finest, as_matrix(self.finest), part, self.c, DARING)
+        bold, promising = 1 + BOLD / self.c, 1 + PROMISING / self.c
+        trials = regrouped(self.finest, as_matrix(self.finest), part, self.c, bold)
         for trial, classes in trials:
-            found, energies = self.settle(trial, classes, max_cycles, limit=PROMISING * energy)
+            found, energies = self.settle(trial, classes, max_cycles, limit=promising * energy)
             if energies[-1] < energy * (1 - WORTHWHILE):
                 return found
         return None
