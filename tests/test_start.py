@@ -63,6 +63,7 @@ def test_poisson_against_the_pseudo_inverse(columns):
     expected = np.linalg.pinv(graph.laplacian.toarray()) @ sources
     u = poisson(problem_on(graph, rows, targets, weights), graph)
     np.testing.assert_allclose(u - u.mean(axis=0), expected, atol=1e-3)
+    np.testing.assert_allclose(graph.degrees @ u, 0.0, atol=1e-9)
 
 
 def test_poisson_in_components():
