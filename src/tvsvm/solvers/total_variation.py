@@ -102,7 +102,7 @@ def graph_tv_prox(
     >>> from tvsvm.graph import Graph
     >>> from tvsvm.solvers import graph_tv_prox
     >>> path = Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-    >>> graph_tv_prox(path, [0.0, 0.0, 9.0], strength=2.0).solution
+    >>> graph_tv_prox(path, [0.0, 0.0, 9.0], strength=2.0).solution.round(2)
     array([1., 1., 7.])
     """
     z = _checked_functions(Z, graph.n_nodes)
