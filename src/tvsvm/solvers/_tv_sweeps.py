@@ -18,9 +18,10 @@ from numba.extending import intrinsic
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
 
-# Columns updated at once: what fits one AVX2 register, or half of one for what remains. Wider
-# spills, narrower starves.
+# Columns are updated by AVX2 registers, two at once where there are so many: an update waits for
+# the one before, and meanwhile there is time for another. Half a register for what remains.
 REGISTER, HALF_REGISTER = 32, 16  # bytes
+AHEAD = 16  # edges before a node's values are needed, they are fetched
 LANES = 4  # of float64
 # Over-relaxation: an edge moves its ends so many times as far as would make them meet. Measured 1.1
 # to 1.2 times faster than 1; any value between 0 and 2 converges.
@@ -39,10 +40,12 @@ class _Lanes:
 
     def item(self, array: tuple[Any, Any], *indices: tuple[Any, Any]) -> Any:
         """Address of one entry of an array."""
-        kind, value = array
-        struct = self.context.make_array(kind)(self.context, self.builder, value)
-        signed = [self._integer(index) for index in indices]
-        return cgutils.get_item_pointer(self.context, self.builder, kind, struct, signed)
+        signed = [self.integer(index) for index in indices]
+        struct = self._struct(array)
+        return cgutils.get_item_pointer(self.context, self.builder, array[0], struct, signed)
+
+    def _struct(self, array: tuple[Any, Any]) -> Any:
+        return self.context.make_array(array[0])(self.context, self.builder, array[1])
 
     def at(self, array: tuple[Any, Any], *indices: tuple[Any, Any]) -> Any:
         """Address of the lanes that start at one entry."""
@@ -73,15 +76,28 @@ class _Lanes:
         """A place for a vector that changes in a loop; LLVM makes it a register."""
         return cgutils.alloca_once_value(self.builder, value)
 
+    def fetch(self, array: tuple[Any, Any], heads: tuple[Any, Any], e: Any, k: Any) -> None:
+        """Ask for what the head of a later edge has from column k on."""
+        b = self.builder
+        size = b.extract_value(self._struct(heads).shape, 0)
+        later, last = (b.add(a, ir.Constant(a.type, n)) for a, n in ((e[1], AHEAD), (size, -1)))
+        later = b.select(b.icmp_signed("<", later, last), later, last)
+        head = (heads[0].dtype, b.load(self.item(heads, (types.intp, later))))
+        place, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place, flag, flag, flag])
+        prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
+        # To be written, into all levels of the cache, data.
+        b.call(prefetch, [b.bitcast(self.item(array, head, k), place), flag(1), flag(3), flag(1)])
+
     @contextmanager
     def edges(self, begin: Any, end: Any, heads: Any) -> Iterator[tuple[Any, Any]]:
         """Loop over edges begin … end - 1, with the edge and its head as index pairs."""
-        stop, start = self._integer(end), self._integer(begin)
+        stop, start = self.integer(end), self.integer(begin)
         with cgutils.for_range(self.builder, stop, start) as loop:
             e = (types.intp, loop.index)
             yield e, (heads[0].dtype, self.builder.load(self.item(heads, e)))
 
-    def _integer(self, index: tuple[Any, Any]) -> Any:
+    def integer(self, index: tuple[Any, Any]) -> Any:
         return self.context.cast(self.builder, index[1], index[0], types.intp)
 
     def _widened(self, value: Any, kind: Any) -> Any:
@@ -97,8 +113,8 @@ class _Lanes:
 # stays in a register from edge to edge.
 
 
-def _make_node_step(size: int) -> Any:
-    """`sweep_column`'s updates in as many columns from k on as `size` bytes hold."""
+def _make_node_step(*sizes: int) -> Any:
+    """`sweep_column`'s updates in as many columns from k on as registers of these bytes hold."""
 
     def node_step(
         _typing: Any, g: Any, i: Any, begin: Any, end: Any, heads: Any, p: Any, k: Any,
@@ -109,26 +125,32 @@ def _make_node_step(size: int) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pairs = zip(signature.args, arguments, strict=True)
         g, i, begin, end, heads, p, k, weights, strength = pairs
-        v = _Lanes(context, builder, g[0].dtype, size * 8 // g[0].dtype.bitwidth)
-        strengths = v.load(v.at(strength, k))
-        own = ir.Constant(v.vector, [1.0 - OVER / 2] * v.lanes)
-        other = ir.Constant(v.vector, [OVER / 2] * v.lanes)
-        at_i = v.at(g, i, k)
-        mine = v.variable(v.load(at_i))
+        blocks, column = [], k
+        for size in sizes:
+            v = _Lanes(context, builder, g[0].dtype, size * 8 // g[0].dtype.bitwidth)
+            strengths, mine = v.load(v.at(strength, column)), v.variable(v.load(v.at(g, i, column)))
+            blocks.append((v, column, strengths, mine))
+            column = (types.intp, builder.add(v.integer(column), ir.IntType(64)(v.lanes)))
         with v.edges(begin, end, heads) as (e, j):
-            at_j, at_p = v.at(g, j, k), v.at(p, e, k)
-            bound = builder.fmul(v.spread(builder.load(v.item(weights, e))), strengths)
-            gi, gj, old = builder.load(mine), v.load(at_j), v.load(at_p)
-            middle = builder.fadd(builder.fmul(own, gi), builder.fmul(other, gj))
-            highest = builder.fadd(gi, builder.fadd(bound, old))
-            lowest = builder.fsub(gi, builder.fsub(bound, old))
-            new = v.larger(v.smaller(middle, highest), lowest)
-            moved = builder.fsub(gi, new)
-            dual = v.smaller(v.larger(builder.fadd(old, moved), builder.fneg(bound)), bound)
-            builder.store(new, mine)
-            v.store(builder.fadd(gj, moved), at_j)
-            v.store(dual, at_p)
-        v.store(builder.load(mine), at_i)
+            v.fetch(g, heads, e, k)
+            weight = builder.load(v.item(weights, e))
+            for v, column, strengths, mine in blocks:
+                at_j, at_p = v.at(g, j, column), v.at(p, e, column)
+                own = ir.Constant(v.vector, [1.0 - OVER / 2] * v.lanes)
+                other = ir.Constant(v.vector, [OVER / 2] * v.lanes)
+                bound = builder.fmul(v.spread(weight), strengths)
+                gi, gj, old = builder.load(mine), v.load(at_j), v.load(at_p)
+                middle = builder.fadd(builder.fmul(own, gi), builder.fmul(other, gj))
+                highest = builder.fadd(gi, builder.fadd(bound, old))
+                lowest = builder.fsub(gi, builder.fsub(bound, old))
+                new = v.larger(v.smaller(middle, highest), lowest)
+                moved = builder.fsub(gi, new)
+                dual = v.smaller(v.larger(builder.fadd(old, moved), builder.fneg(bound)), bound)
+                builder.store(new, mine)
+                v.store(builder.fadd(gj, moved), at_j)
+                v.store(dual, at_p)
+        for v, column, _, mine in blocks:
+            v.store(builder.load(mine), v.at(g, i, column))
         return context.get_dummy_value()
 
     return intrinsic(node_step)
@@ -187,7 +209,9 @@ def _make_node_gap() -> Any:
     return intrinsic(node_gap)
 
 
-_node_step, _half_node_step = _make_node_step(REGISTER), _make_node_step(HALF_REGISTER)
+_step_two = _make_node_step(REGISTER, REGISTER)
+_step_one_and_half = _make_node_step(REGISTER, HALF_REGISTER)
+_step_one, _step_half = _make_node_step(REGISTER), _make_node_step(HALF_REGISTER)
 _node_push, _node_gap = _make_node_push(), _make_node_gap()
 
 
@@ -201,15 +225,19 @@ def sweep_blocks(
     p: FloatArray,
 ) -> None:
     """Gauss-Seidel over the edges, in place; the columns fill half registers."""
-    columns = g.shape[1]
-    lanes, half_lanes = REGISTER // g.itemsize, HALF_REGISTER // g.itemsize
-    full = columns - columns % lanes
+    lanes, half = REGISTER // g.itemsize, HALF_REGISTER // g.itemsize
+    rest = g.shape[1] % (2 * lanes)
+    full = g.shape[1] - rest
     for i in range(indptr.size - 1):
         begin, end = indptr[i], indptr[i + 1]
-        for k in range(0, full, lanes):
-            _node_step(g, i, begin, end, heads, p, k, weights, strength)
-        for k in range(full, columns, half_lanes):
-            _half_node_step(g, i, begin, end, heads, p, k, weights, strength)
+        for k in range(0, full, 2 * lanes):
+            _step_two(g, i, begin, end, heads, p, k, weights, strength)
+        if rest == lanes + half:
+            _step_one_and_half(g, i, begin, end, heads, p, full, weights, strength)
+        elif rest == lanes:
+            _step_one(g, i, begin, end, heads, p, full, weights, strength)
+        elif rest == half:
+            _step_half(g, i, begin, end, heads, p, full, weights, strength)
 
 
 @kernel
