@@ -13,7 +13,7 @@ from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
 from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_polish import polish
-from tvsvm.solvers._tv_sweeps import HALF_REGISTER
+from tvsvm.solvers._tv_sweeps import HALF_REGISTER, put_columns
 
 FIRST_CHECK = 6  # sweeps before the first look at the gap,
 CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look to the next
@@ -299,8 +299,8 @@ class _Block:
         """Put the marked columns where they belong in the result."""
         index = np.flatnonzero(which)
         into = columns[index]
-        result.x[:, into] = self.x[:, index]
-        result.dual[:, into] = self.dual[:, index]
+        put_columns(result.x, into, self.x, index)
+        put_columns(result.dual, into, self.dual, index)
         result.gap[into] = self.gap[index]
         result.value[into] = self.value[index]
         result.open[into] = self._open()[index]
