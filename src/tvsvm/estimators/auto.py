@@ -1,7 +1,7 @@
 """The recommended classifier: chooses between kernel, Laplacian, weak and balanced cut."""
 
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import asdict, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
 from tvsvm.methods.auto import Choice, auto
 from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.results import FloatArray
 
 
 @with_parameters
@@ -38,33 +39,46 @@ class AutoTV(GraphClassifier):
         "report_": """dict
 "method" that was chosen, "reason" in one sentence, and "held_back", the share of
 held-back labels missed by the favourite and by each method clearly better than it
-(empty if labels were too few).""",
+(empty if labels were too few); "n_labels" there were when it was chosen: with
+``warm_start`` it stays until there are a quarter more.""",
     }
 
     def _solve(self, problem: Problem) -> MethodResult:
-        two = problem.n_columns == 1
-        if two:  # one function a class here, too: then all candidates speak the same language
-            positive = problem.targets[:, 0] > 0
-            problem = replace(problem, targets=np.stack([~positive, positive], 1).astype(float))
-        result, self._choice = auto(
-            problem, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs
-        )
-        return _one_function(result) if two else result
+        return self._choose(problem)
 
     def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
+        choice = Choice(**self.report_)
         if last.result.converged and last.confirmed_by(problem):
-            self._choice = Choice(**self.report_)  # labels that only agree are no reason to change
+            self._choice = choice  # labels that only agree are no reason to change
             return last.result
-        return self._solve(problem)
+        if problem.n_columns == 1:
+            return self._choose(problem)
+        return self._choose(problem, (choice, last.result.solution))
+
+    def _choose(
+        self, problem: Problem, last: tuple[Choice, FloatArray] | None = None
+    ) -> MethodResult:
+        result, self._choice = auto(
+            _one_function_a_class(problem),
+            last,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+        )
+        return _one_function(result) if problem.n_columns == 1 else result
 
     def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
         super()._store(problem, labels, result)
-        choice: Any = self.__dict__.pop("_choice", None)
-        self.report_ = {
-            "method": choice.method if choice else "constant",
-            "reason": choice.reason if choice else "there is only one class",
-            "held_back": choice.held_back if choice else {},
-        }
+        constant = Choice("constant", "there is only one class", {}, problem.rows.size)
+        self.report_ = asdict(self.__dict__.pop("_choice", constant))
+
+
+def _one_function_a_class(problem: Problem) -> Problem:
+    """Also for two classes: then all candidates speak the same language."""
+    if problem.n_columns > 1:
+        return problem
+    positive = problem.targets[:, 0] > 0
+    return replace(problem, targets=np.stack([~positive, positive], 1).astype(float))
 
 
 def _one_function(result: MethodResult) -> MethodResult:

@@ -42,9 +42,8 @@ None: 3 for two classes; 1 for more, where the search for a low ratio does not
 depend much on its start.
 After a fit with ``warm_start=True`` new labels that confirm the classes found
 leave the functions as they are; other changes of labels, with the same classes
-and parameters, are followed from two starts if there are two classes, Poisson
-learning and the last functions, and from the usual ones if there are more. The
-paper's algorithm always starts afresh.""",
+and parameters, are followed from the last functions, and if there are two
+classes from Poisson learning, too. The paper's algorithm always starts afresh.""",
     )
     algorithm: str = parameter(
         "default",
@@ -58,8 +57,10 @@ paper's algorithm always starts afresh.""",
     max_iter: int = parameter(100, [AT_LEAST_ONE], "int\nMost iterations from each start.")
 
     @abstractmethod
-    def _follow(self, problem: Problem, starts: list[FloatArray]) -> MethodResult:
-        """Find the functions from these starts."""
+    def _follow(
+        self, problem: Problem, starts: list[FloatArray], *, searched: bool = False
+    ) -> MethodResult:
+        """Find the functions from these starts, or from ends of a search with other labels."""
 
     def _solve(self, problem: Problem) -> MethodResult:
         assert problem.graph is not None
@@ -76,9 +77,9 @@ paper's algorithm always starts afresh.""",
             # A lowest ratio stays the lowest where more labels are clamped that it meets. With
             # the softer labels of TV another run changes less than one from another start does.
             return last.result
-        if problem.n_columns > 1:  # the search leads from other starts to the same end
-            return self._solve(problem)
         assert problem.graph is not None
+        if problem.n_columns > 1:
+            return self._follow(problem, [last.result.solution], searched=True)
         # The old optimum and what the labels alone suggest: either may now be the worse one.
         return self._follow(problem, [poisson(problem, problem.graph), last.result.solution])
 
@@ -104,7 +105,9 @@ classes get another start that is cut accordingly, more their sizes, and if the
 energy without it is lower, it is not used. Not used by the paper's algorithm.""",
     )
 
-    def _follow(self, problem: Problem, starts: list[FloatArray]) -> MethodResult:
+    def _follow(
+        self, problem: Problem, starts: list[FloatArray], *, searched: bool = False
+    ) -> MethodResult:
         prior = _prior(self.class_prior, max(problem.n_columns, 2))
         paper = self.algorithm == "paper"
         if problem.n_columns == 1 and not paper:
@@ -116,6 +119,7 @@ energy without it is lower, it is not used. Not used by the paper's algorithm.""
             starts,
             strengths=TVStrengths(lam=self.lam, gamma=gamma, r=self.r),
             prior=prior,
+            searched=searched,
             paper=paper,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -131,7 +135,9 @@ class CheegerMethod(BalancedMethod):
         0.1, [POSITIVE], "float\nc, length of a step towards the cut, for two classes."
     )
 
-    def _follow(self, problem: Problem, starts: list[FloatArray]) -> MethodResult:
+    def _follow(
+        self, problem: Problem, starts: list[FloatArray], *, searched: bool = False
+    ) -> MethodResult:
         result = cheeger(
             problem,
             self._loss,
@@ -139,6 +145,7 @@ class CheegerMethod(BalancedMethod):
             lam=self.lam,
             r=self.r,
             step=self.step,
+            searched=searched,
             paper=self.algorithm == "paper",
             tol=self.tol,
             max_iter=self.max_iter,

@@ -7,10 +7,12 @@ is the case if there are enough of them; otherwise the partition itself does.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tvsvm._telling import part_of
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.problem import MethodResult, Problem
@@ -26,7 +28,9 @@ WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.2, R)
 STRONG_FOR_ONE = TVStrengths(LAM, 0.5, R)  # one function from -1 to 1 for two classes
 N_STARTS = 3  # for one function
 MOST_FOLDS = 3
+MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
 CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
+METHODS = ("smooth", "laplacian", "kernel", "balanced")
 
 Method = Callable[[Problem], MethodResult]
 
@@ -45,70 +49,115 @@ class Choice:
     held_back : dict
         Share of held-back labels missed by the favourite and by each method clearly better than
         it; empty if there were too few labels.
+    n_labels : int
+        How many labels it was chosen with.
     """
 
     method: str
     reason: str
     held_back: dict[str, float]
+    n_labels: int
+
+    def holds_for(self, problem: Problem) -> bool:
+        """Whether labels are not so many more, or fewer, that it should be made again."""
+        return abs(problem.rows.size - self.n_labels) <= MORE_LABELS * self.n_labels
 
 
 def auto(
-    problem: Problem, *, tol: float, max_iter: int, n_jobs: int | None = None
+    problem: Problem,
+    last: tuple[Choice, FloatArray] | None = None,
+    *,
+    tol: float,
+    max_iter: int,
+    n_jobs: int | None = None,
 ) -> tuple[MethodResult, Choice]:
-    """Run the candidates for c > 1 functions and keep one; see the module."""
-    graph = problem.graph
-    assert graph is not None
+    """Run the candidates for c > 1 functions and keep one; see the module.
 
-    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
-
-    def kernel(p: Problem) -> MethodResult:
-        return supervised(p, Squared(ETA), lam=LAM)
-
-    def smooth_laplacian(p: Problem) -> MethodResult:
-        return laplacian(p, Squared(ETA), lam=LAM, gamma=GAMMA, tol=1e-2, max_iter=50)
-
-    def smooth(p: Problem) -> MethodResult:
-        return from_partition(p, Squared(ETA), rounded(p, guess(p)), WEAK, **options)
-
-    def balanced(p: Problem) -> MethodResult:
-        if p.n_columns == 2:
-            return _one_cut(p, **options)
-        if p is problem:
-            start, _ = partitions.everywhere(near)
-        else:
-            # Labels held back only tell whether a balanced cut is any good; a long search for the
-            # best one hardly changes that.
-            start, _ = PartitionSearch(p, graph).nearby(guess(p))
-        return from_partition(p, Squared(ETA), start, STRONG, **options)
-
-    def guess(p: Problem) -> FloatArray:
-        return first if p is problem else poisson(p, graph)
-
-    first = poisson(problem, graph)
-    results: dict[str, MethodResult] = {}
-    if problem.n_columns == 2:
-        results["balanced"] = balanced(problem)
-        near = results["balanced"].solution
-    else:
-        partitions = PartitionSearch(problem, graph)
-        near, _ = partitions.nearby(first)
-    favourite, reason = _from_the_cut(problem, near, first)
-    methods: dict[str, Method] = {
-        "smooth": smooth,
-        "laplacian": smooth_laplacian,
-        "kernel": kernel,
-    }
-    if favourite == "balanced":  # otherwise it was never the best one, and takes the longest
-        methods["balanced"] = balanced
-    missed = _held_back(problem, methods, favourite)
+    `last` is what was chosen for somewhat other labels, with the functions found then.
+    """
+    options = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
+    searched = last[1] if last is not None and last[0].method == "balanced" else None
+    candidates = _Candidates(problem, options, searched)
+    if last is not None and last[0].holds_for(problem):
+        return candidates.run(last[0].method), last[0]
+    favourite, reason = _from_the_cut(problem, candidates.near, candidates.first)
+    # A balanced cut that is not the favourite was never the best one, and takes the longest.
+    names = [name for name in METHODS if name != "balanced" or name == favourite]
+    missed = _held_back(problem, {name: getattr(candidates, name) for name in names}, favourite)
     chosen = min(missed, key=missed.__getitem__, default=favourite)
     if missed:
         count = _folds(problem)[1]
         reason = (
             f"of {count} labels held back it missed {missed[chosen]:.0%}, no method clearly fewer"
         )
-    result = results[chosen] if chosen in results else methods[chosen](problem)
-    return result, Choice(chosen, reason, missed)
+    return candidates.run(chosen), Choice(chosen, reason, missed, problem.rows.size)
+
+
+class _Candidates:
+    """The methods, each for the problem itself and for parts of it with labels held back."""
+
+    def __init__(
+        self, problem: Problem, options: dict[str, Any], searched: FloatArray | None
+    ) -> None:
+        assert problem.graph is not None
+        self.problem, self.graph, self.options = problem, problem.graph, options
+        self.searched = searched  # end of a search with somewhat other labels
+
+    def run(self, name: str) -> MethodResult:
+        """One of them, by its name, for the problem itself."""
+        method: Method = getattr(self, name)
+        return method(self.problem)
+
+    @cached_property
+    def first(self) -> FloatArray:
+        """A first guess."""
+        return poisson(self.problem, self.graph)
+
+    @cached_property
+    def near(self) -> FloatArray:
+        """A balanced cut that is quickly found."""
+        if self.problem.n_columns == 2:
+            return self._one_cut.solution
+        return self._partitions.nearby(self.first)[0]
+
+    def kernel(self, problem: Problem) -> MethodResult:
+        """RLS."""
+        return supervised(problem, Squared(ETA), lam=LAM)
+
+    def laplacian(self, problem: Problem) -> MethodResult:
+        """LapRLS."""
+        return laplacian(problem, Squared(ETA), lam=LAM, gamma=GAMMA, tol=1e-2, max_iter=50)
+
+    def smooth(self, problem: Problem) -> MethodResult:
+        """Weak total variation from a first guess."""
+        start = rounded(problem, self._guess(problem))
+        return from_partition(problem, Squared(ETA), start, WEAK, **self.options)
+
+    def balanced(self, problem: Problem) -> MethodResult:
+        """Total variation from a partition of low ratio."""
+        whole = problem is self.problem
+        if problem.n_columns == 2:
+            return self._one_cut if whole else _one_cut(problem, **self.options)
+        if not whole:
+            # Labels held back only tell whether a balanced cut is any good; a long search for the
+            # best one hardly changes that.
+            start, _ = PartitionSearch(problem, self.graph).nearby(self._guess(problem))
+        elif self.searched is not None:
+            start, _ = self._partitions.again(self.searched)
+        else:
+            start, _ = self._partitions.everywhere(self.near)
+        return from_partition(problem, Squared(ETA), start, STRONG, **self.options)
+
+    @cached_property
+    def _one_cut(self) -> MethodResult:
+        return _one_cut(self.problem, **self.options)
+
+    @cached_property
+    def _partitions(self) -> PartitionSearch:
+        return PartitionSearch(self.problem, self.graph)
+
+    def _guess(self, problem: Problem) -> FloatArray:
+        return self.first if problem is self.problem else poisson(problem, self.graph)
 
 
 def _one_cut(problem: Problem, **options: Any) -> MethodResult:
@@ -181,7 +230,8 @@ def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> 
     to_beat, fewest = np.inf, np.inf  # what the favourite missed, and the best one so far
     for name in sorted(methods, key=lambda name: name != favourite):
         wrong = tried = 0
-        for f in range(fold.max() + 1):
+        n_folds = fold.max() + 1
+        for f in range(n_folds):
             test = fold == f
             part = replace(
                 problem,
@@ -189,7 +239,8 @@ def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> 
                 targets=problem.targets[~test],
                 weights=problem.weights[~test],
             )
-            found = methods[name](part).solution[problem.rows[test]].argmax(axis=1)
+            with part_of(f"labels held back, fold {f + 1} of {n_folds}", f / n_folds):
+                found = methods[name](part).solution[problem.rows[test]].argmax(axis=1)
             wrong += int(np.sum(found != problem.targets[test].argmax(axis=1)))
             tried += int(test.sum())
             if wrong + _noise(wrong) >= to_beat or wrong >= fewest:

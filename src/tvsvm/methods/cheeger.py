@@ -5,10 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
+from tvsvm.methods.ratio import (
+    best_level,
+    one_hot,
+    partition_energy,
+    ratio_energy,
+    refine,
+    search,
+)
 from tvsvm.methods.search import Candidate, Progress, lowest
 from tvsvm.methods.total_variation import TVStrengths, many_classes
 from tvsvm.results import FloatArray, Status
@@ -28,6 +36,7 @@ def cheeger(
     lam: float,
     r: float,
     step: float = 0.1,
+    searched: bool = False,
     paper: bool = False,
     tol: float = 1e-3,
     max_iter: int = 60,
@@ -53,6 +62,8 @@ def cheeger(
         λ, r > 0 of the kernel step.
     step : float
         c, for two classes.
+    searched : bool
+        The starts are ends of the same search for slightly other labels; used for c > 1.
     paper : bool
         The paper's iteration as it is printed, whether the ratio falls or not; for c > 1 column by
         column, then the simplex.
@@ -72,7 +83,9 @@ def cheeger(
     assert graph is not None
     offset = 0.0 if problem.n_columns == 1 else 1 / problem.n_columns
     through_kernel = loss.clamped_step(problem, lam=lam, r=r, offset=offset)
-    if problem.n_columns > 1 and not paper:
+    if problem.n_columns > 1 and searched:
+        ends = [_searched(problem, graph, start) for start in starts]
+    elif problem.n_columns > 1 and not paper:
         # Total variation first: its end has a low ratio and follows the kernel.
         strengths = TVStrengths(lam, SMOOTHING * r, r)
         ends = [
@@ -87,7 +100,7 @@ def cheeger(
     else:
         ends = [
             _iterate(problem, graph, through_kernel, start, starts[0], step, paper, tol, max_iter)
-            for start in starts
+            for start in each(starts, "Cheeger cut")
         ]
     return lowest(problem, ends, lam / r)
 
@@ -111,12 +124,20 @@ def softened(problem: Problem, result: MethodResult) -> MethodResult:
     return replace(result, solution=soft)
 
 
+def _searched(problem: Problem, graph: Graph, start: FloatArray) -> Candidate:
+    """The partition next to one that steps down the ratio had found: they gained no more there."""
+    best, path = search(problem, graph, start, searched=True)
+    energy = ratio_energy(graph, best)
+    return Candidate(best, energy, 0.0, len(path), Status.CONVERGED, [energy])
+
+
 def _partition(
     problem: Problem,
     graph: Graph,
     through_kernel: KernelStep,
     start: FloatArray,
 ) -> Candidate:
+    tell("Cheeger cut")
     best, energies, ended = refine(problem, graph, start, lambda E: through_kernel(E)[1])
     return Candidate(
         best,

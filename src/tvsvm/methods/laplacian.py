@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import norm
 
+from tvsvm._telling import tell
 from tvsvm.losses import Loss
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.supervised import energy, solve_columns
@@ -94,6 +95,7 @@ def laplacian(
         columns. Of all iterates it is the one with the smallest certificate. `energy_path` is the
         objective at f, before f is moved. For c > 1 it is a `SimplexResult`.
     """
+    tell("Laplacian")
     if problem.n_columns == 1:
         found = solve_columns(problem, loss, lam=lam, gamma=gamma)
     else:

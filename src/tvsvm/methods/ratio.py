@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, diags_array
 
+from tvsvm._telling import tell
 from tvsvm.graph import Graph
 from tvsvm.methods.problem import Problem
 from tvsvm.results import FloatArray, IntArray
@@ -138,7 +139,16 @@ class PartitionSearch:
                 energies.append(min(path[-1], energies[-1]))
         return self.eye[best], energies
 
+    def again(self, last: FloatArray) -> tuple[FloatArray, list[float]]:
+        """From the end of a search with other labels: a new one only if the walks say so."""
+        near, energies = self.nearby(last)
+        if self._named(near.argmax(axis=1))[1] <= CLEARLY:
+            return near, energies
+        best, path = self.everywhere(near)
+        return best, energies + path[1:]
+
     def _lowered(self, part: IntArray, *, split: bool = True) -> tuple[IntArray, list[float]]:
+        tell("searching a partition")
         found, path = ratio_partition(
             self.W, part, self.labelled, home=self.home, loyalty=LOYALTY, split=split
         )
@@ -154,9 +164,16 @@ class PartitionSearch:
         return rounded(self.problem, self.eye[renamed]).argmax(axis=1), gain
 
 
-def search(problem: Problem, graph: Graph, start: FloatArray) -> tuple[FloatArray, list[float]]:
-    """Partition of low ratio from the one c > 1 functions suggest, and the falling energies."""
+def search(
+    problem: Problem, graph: Graph, start: FloatArray, *, searched: bool = False
+) -> tuple[FloatArray, list[float]]:
+    """Partition of low ratio from the one c > 1 functions suggest, and the falling energies.
+
+    `searched` tells that the functions are the end of a search with slightly other labels.
+    """
     partitions = PartitionSearch(problem, graph)
+    if searched:
+        return partitions.again(start)
     near, to_near = partitions.nearby(start)
     best, to_best = partitions.everywhere(near)
     return best, to_near + to_best[1:]

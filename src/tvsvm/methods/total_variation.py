@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.problem import MethodResult, Problem
@@ -33,6 +34,7 @@ def total_variation(
     *,
     strengths: TVStrengths,
     prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
+    searched: bool = False,
     paper: bool = False,
     tol: float = 2e-3,
     max_iter: int = 50,
@@ -59,6 +61,8 @@ def total_variation(
     prior : callable
         Corrects the class shares, (c,), that the partition at the start has, for c > 1. The end
         without a correction competes too.
+    searched : bool
+        The starts are ends of the same search for slightly other labels; used for c > 1.
     paper : bool
         The paper's iteration as it is printed: for c > 1 the guesses are taken as they are and
         all columns get the same norm.
@@ -78,7 +82,10 @@ def total_variation(
     graph = problem.graph
     assert graph is not None
     if problem.n_columns == 1:
-        ends = [_two_classes(problem, loss, graph, g, strengths, tol, max_iter) for g in starts]
+        ends = [
+            _two_classes(problem, loss, graph, start, strengths, tol, max_iter)
+            for start in each(starts, "total variation")
+        ]
         return lowest(problem, ends, strengths.lam / strengths.r)
     ends = [
         many_classes(
@@ -87,6 +94,7 @@ def total_variation(
             start,
             strengths,
             prior=prior,
+            searched=searched,
             paper=paper,
             tol=tol,
             max_iter=max_iter,
@@ -104,6 +112,7 @@ def many_classes(
     strengths: TVStrengths,
     *,
     prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
+    searched: bool = False,
     paper: bool = False,
     tol: float = 2e-3,
     max_iter: int = 50,
@@ -118,7 +127,7 @@ def many_classes(
     if paper:
         partition, sizes = start, [np.full(problem.n_columns, 1 / problem.n_columns)]
     else:
-        partition, _ = search(problem, graph, start)
+        partition, _ = search(problem, graph, start, searched=searched)
         found = shares_of(partition)
         corrected = prior(found)
         sizes = [found] if np.allclose(found, corrected) else [found, corrected]
@@ -203,6 +212,7 @@ def _iterate(
     n_jobs: int | None,
 ) -> Candidate:
     """The paper's iteration for many classes, columns rescaled to their share of the rows."""
+    tell("total variation")
     r = strengths.r
     g = start
     # From a partition of low ratio the first iterate is nearly always the best one.
