@@ -42,7 +42,7 @@ dist: $(READY)
 	$(BIN)/python -m build
 
 clean:
-	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
+	rm -rf docs/_build docs/auto_examples docs/generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml

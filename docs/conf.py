@@ -1,10 +1,13 @@
 """Sphinx: how the pages are built, without any network and without a script for the formulas."""
 
 import re
+import sys
 from importlib.metadata import version as installed_version
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+
+from tvsvm._jit import compiling_told_by
 
 project = "tvsvm"
 author = "The tvsvm developers"
@@ -39,6 +42,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # a page that wants scripts from the network
     "remove_config_comments": True,
     "abort_on_example_error": True,
 }
@@ -76,9 +80,7 @@ def prepare_docstring(app, what, name, obj, options, lines):
             shown.append(line)
         else:
             parts = re.split(r"(``.*?``)", line)
-            parts[::2] = [
-                re.sub(r"\||(?<=\w)_(?=[\s,.;)]|$)", r"\\\g<0>", part) for part in parts[::2]
-            ]
+            parts[::2] = [MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
             shown.append("".join(parts))
     lines[:] = shown
 
@@ -88,3 +90,5 @@ def setup(app):
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_displayed_math, None))
     # After numpydoc, which reads the sections of the docstring as they are.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=900)
+    # To the terminal: on a new machine it would be part of the first example's output.
+    compiling_told_by(lambda sentence: print(sentence, file=sys.__stderr__)).__enter__()

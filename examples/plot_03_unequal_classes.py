@@ -39,7 +39,7 @@ def blobs(seed):
 # Two ways out: say how large the classes are with ``class_prior``, or take ``AutoTV``, which holds
 # labels back in turns and sees on them whether another method is clearly better.
 
-X, y, partial = blobs(4)
+X, y, partial = blobs(1)
 colors = np.array(["#4477aa", "#ee6677", "#228833"])
 figure, axes = plt.subplots(1, 4, figsize=(14, 3.7), layout="constrained")
 for axis, (name, model) in zip(axes, models.items(), strict=True):

@@ -30,7 +30,7 @@ for label in suspicious[:3]:
     print(f"row {label.row}: labelled {label.given}; {label.reason}")
 
 # %%
-# Green: rightly suspected. Orange: a label that was right after all.
+# Green: rightly suspected. Orange would be a label that was right after all.
 
 figure, axes = plt.subplots(2, 6, figsize=(10, 4.2), layout="constrained")
 for axis in axes.flat:

@@ -99,7 +99,7 @@ def test_without_usps_one_sentence_offers_digits(tmp_path):
         ("--labels", "one", "such as"),
         ("--classes", "a", "such as"),
         ("--jobs", "0", "positive"),
-        ("--draws", "0", "greater than or equal to 1"),
+        ("--draws", "0", "Invalid value for '--draws'"),
     ],
 )
 def test_wrong_usage(option, value, expected, tmp_path):

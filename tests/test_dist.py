@@ -13,6 +13,8 @@ import tvsvm
 model = tvsvm.RLS().fit([[0.0], [1.0], [5.0], [6.0]], ["a", None, "b", None])
 assert model.transduction_.tolist() == ["a", "a", "b", "b"]
 assert "site-packages" in tvsvm.__file__
+from tvsvm.report import write_report
+write_report("report.html", model)
 """
 
 
@@ -29,7 +31,7 @@ def call(*command, cwd=None):
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
-    """The sdist, and the wheel that is built from it."""
+    """The sdist, and the wheel, which is built from it and so tests it, too."""
     pytest.importorskip("build", reason="needs build, which `make dist` installs")
     folder = tmp_path_factory.mktemp("dist")
     probe = call(
@@ -44,12 +46,13 @@ def archives(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("pattern", ["*.whl", "*.tar.gz"])
-def test_installs_into_an_empty_environment(archives, pattern, tmp_path):
-    (archive,) = archives.glob(pattern)
+def test_the_wheel_works_in_an_empty_environment(archives, tmp_path):
+    assert len(list(archives.glob("*.tar.gz"))) == 1
+    (wheel,) = archives.glob("*.whl")
     venv.create(tmp_path / "empty", with_pip=True)
     scripts = tmp_path / "empty" / ("Scripts" if sys.platform == "win32" else "bin")
-    done = call(scripts / "python", "-m", "pip", "install", "-q", archive)
+    # Compiling all of scipy and scikit-learn would take longer than the rest.
+    done = call(scripts / "python", "-m", "pip", "install", "-q", "--no-compile", wheel)
     assert done.returncode == 0, done.stderr
     used = call(scripts / "python", "-c", USE, cwd=tmp_path)
     assert used.returncode == 0, used.stderr

@@ -202,7 +202,7 @@ def test_batches_do_not_change_the_result(monkeypatch):
     B = np.random.default_rng(0).standard_normal((60, 2))
     one = RKHS(X, **options)
     expected, at_rows = one.solve(B, lam=1.0, r=1.0), one.expansion(one.project(B))(X)
-    monkeypatch.setattr("tvsvm._features.BATCH_SIZE", 100)
+    monkeypatch.setattr("tvsvm.kernel.features.BATCH_SIZE", 100)
     many = RKHS(X, **options)
     np.testing.assert_allclose(many.solve(B, lam=1.0, r=1.0), expected, atol=1e-10)
     np.testing.assert_allclose(many.expansion(many.project(B))(X), at_rows, atol=1e-10)
@@ -318,8 +318,8 @@ def test_memory_stays_linear_in_the_number_of_rows():
 
 
 def test_number_of_landmarks_follows_the_number_of_rows(monkeypatch):
-    monkeypatch.setattr("tvsvm.kernel.EXACT_LIMIT", 50)
-    monkeypatch.setattr("tvsvm.kernel.N_FEATURES", 20_000)
+    monkeypatch.setattr("tvsvm.kernel.space.EXACT_LIMIT", 50)
+    monkeypatch.setattr("tvsvm.kernel.space.N_FEATURES", 20_000)
     assert RKHS(make_rows(0, n=50)).exact
     assert len(RKHS(make_rows(0, n=150), kernel="laplacian").landmark_indices) == 20_000 // 150
     assert len(RKHS(make_rows(0, n=400), kernel="laplacian").landmark_indices) == 128

@@ -13,8 +13,8 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 
-from tvsvm._kernel_functions import N_PAIRS
 from tvsvm.kernel import RKHS
+from tvsvm.kernel.functions import N_PAIRS
 
 
 def make_rows(seed, n=30, d=3):

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from tvsvm import knn_graph
-from tvsvm._quadratic import compress
 from tvsvm.kernel import RKHS
+from tvsvm.kernel.quadratic import compress
 
 
 def make_rows(seed, n=30, d=3):
@@ -34,9 +34,9 @@ def test_the_compressed_laplacian_of_a_graph_is_kept_but_does_not_travel():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_columns_compressed_a_few_at_a_time(dtype, monkeypatch):
-    monkeypatch.setattr("tvsvm._quadratic.FEWEST_COLUMNS", 3)
-    monkeypatch.setattr("tvsvm._quadratic.BATCH_SIZE", 1)
-    monkeypatch.setattr("tvsvm._features.BATCH_SIZE", 40)
+    monkeypatch.setattr("tvsvm.kernel.quadratic.FEWEST_COLUMNS", 3)
+    monkeypatch.setattr("tvsvm.kernel.quadratic.BATCH_SIZE", 1)
+    monkeypatch.setattr("tvsvm.kernel.features.BATCH_SIZE", 40)
     features = make_rows(25, d=11).astype(dtype)
     L = knn_graph(make_rows(26), n_neighbors=4).laplacian
     expected = features.astype(float).T @ (L @ features.astype(float))
@@ -93,9 +93,9 @@ def test_fewer_landmarks_are_drawn_among_the_given_rows(sampling):
 
 
 def test_all_given_rows_are_landmarks_while_memory_allows(monkeypatch):
-    monkeypatch.setattr("tvsvm.kernel.MOST_FEATURES", 30 * 12)
-    monkeypatch.setattr("tvsvm.kernel.FEWEST_LANDMARKS", 5)
-    monkeypatch.setattr("tvsvm.kernel.N_FEATURES", 30 * 5)
+    monkeypatch.setattr("tvsvm.kernel.space.MOST_FEATURES", 30 * 12)
+    monkeypatch.setattr("tvsvm.kernel.space.FEWEST_LANDMARKS", 5)
+    monkeypatch.setattr("tvsvm.kernel.space.N_FEATURES", 30 * 5)
     X = make_rows(24)
     assert len(RKHS(X, among=np.arange(12)).landmark_indices) == 12
     assert len(RKHS(X, among=np.arange(13)).landmark_indices) == 5

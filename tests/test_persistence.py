@@ -8,7 +8,7 @@ import skops.io
 from sklearn.linear_model import LogisticRegression
 
 from tvsvm import RLS, AutoTV, LapSVM
-from tvsvm.persistence import CLASSIFIERS, HEADER, ModelError, SavedModel, load_model, save_model
+from tvsvm.persistence import HEADER, ModelError, SavedModel, load_model, save_model
 from tvsvm.tables.base import Chunk
 from tvsvm.tables.cells import object_array
 from tvsvm.tables.features import Feature, FeatureReader
@@ -57,12 +57,6 @@ def test_a_saved_model_does_not_remember_the_rows(tmp_path):
     assert not hasattr(loaded, "transduction_")
     assert not hasattr(loaded, "graph_")
     assert hasattr(saved.classifier, "transduction_")
-
-
-def test_all_classifiers_are_known():
-    import tvsvm.estimators
-
-    assert sorted(CLASSIFIERS) == sorted(tvsvm.estimators.__all__)
 
 
 def test_what_cannot_be_loaded_is_not_saved(tmp_path):

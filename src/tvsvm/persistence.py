@@ -10,22 +10,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.compose import ColumnTransformer
 
+from tvsvm import estimators
 from tvsvm.estimators.base import KernelClassifier
-from tvsvm.tables.features import Feature, FeatureReader
+from tvsvm.kernel import Expansion
+from tvsvm.kernel.functions import RowKernel, rbf
+from tvsvm.tables.features import BlockScaler, Feature, FeatureReader
 
 FORMAT = 1
 HEADER = "tvsvm.json"
 # All that a model may be made of besides scikit-learn, NumPy and Python's own plain types.
-PAPER = ("RLS", "SVM", "LapRLS", "LapSVM", "TVRLS", "TVSVM", "CheegerRLS", "CheegerSVM")
-CLASSIFIERS = (*PAPER, "AutoTV")
-TRUSTED = frozenset(
-    [f"tvsvm.estimators.classifiers.{name}" for name in PAPER]
-    + ["tvsvm.estimators.auto.AutoTV"]
-    + [f"tvsvm._kernel_functions.{name}" for name in ("RowKernel", "_rbf")]
-    + ["tvsvm.kernel.Expansion", "tvsvm.tables.features.BlockScaler", "numpy.dtype"]
-)
+CLASSIFIERS = tuple(getattr(estimators, name) for name in estimators.__all__)
+PARTS = (*CLASSIFIERS, Expansion, RowKernel, rbf, BlockScaler, np.dtype)
+TRUSTED = frozenset(f"{part.__module__}.{part.__qualname__}" for part in PARTS)
 # What the classifier knows of the rows it was fitted to: large, and perhaps private.
 ABOUT_ROWS = (
     "transduction_",

@@ -7,6 +7,7 @@ bare labels they end in noise: the first smoothing wipes single labelled rows ou
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from tvsvm._telling import tell
 from tvsvm.graph import Graph
 from tvsvm.losses import Squared
 from tvsvm.methods.problem import Problem
@@ -37,9 +38,12 @@ def first_guesses(
 def poisson(problem: Problem, graph: Graph) -> FloatArray:
     """Solve L u = Σ_i (y_i - ȳ) δ_i with Σ_i d_i u_i = 0, d the degrees, in every component.
 
-    In a component all of whose labels are of one class, every row is of that class. Rows that no
-    label reaches are left to the kernel.
+    Of c > 1 functions each is divided by c times the share of the labels that are of its class: a
+    class gains nothing by having more labels than another. For one function that is so anyway. In a
+    component all of whose labels are of one class, every row is of that class. Rows that no label
+    reaches are left to the kernel.
     """
+    tell("first guess")
     components = graph.component_labels
     here = components[problem.rows]
     sources = np.zeros((graph.n_nodes, problem.n_columns))
@@ -49,6 +53,12 @@ def poisson(problem: Problem, graph: Graph) -> FloatArray:
     weight = np.bincount(here, problem.weights, minlength=graph.n_components)
     mean = totals / np.where(weight > 0, weight, 1.0)[:, None]
     sources[problem.rows] -= mean[here] * problem.weights[:, None]
+    if problem.n_columns > 1:
+        # How many labels a class has does not tell its size where somebody chose the rows, and with
+        # few labels not even where chance did.
+        present = totals > 0
+        shares = np.where(present, mean * present.sum(axis=1, keepdims=True), np.inf)
+        sources[problem.rows] /= shares[here]
     guess = laplacian_solve(graph.affinity, sources, tol=TOL, components=components).solution
     # Of the solutions, which differ by a constant, the one to which a random walk converges
     # (Calder, Cook, Thorpe and Slepčev, ICML 2020): a mean over rows instead gives those with few

@@ -2,16 +2,26 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import typer
 from rich.console import Console as RichConsole
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.table import Column
 from rich.text import Text
 
-Report = Callable[[float], None]
+
+class Report(Protocol):
+    """How a stage tells the share that is done, if that is known, and the part it is at."""
+
+    def __call__(self, share: float | None, part: str = "") -> None:
+        """Tell it."""
+
+
+# On a terminal of 80 columns it leaves room for what is being done.
+BAR_WIDTH = 12
 
 
 class TimeLeft(ProgressColumn):
@@ -37,7 +47,7 @@ class Console:
     quiet : bool
         No notes and no progress; errors only.
     as_json : bool
-        The result as one JSON object instead of text.
+        The result as one JSON object instead of text, and no progress.
     """
 
     def __init__(self, *, quiet: bool, as_json: bool) -> None:
@@ -64,12 +74,29 @@ class Console:
 
     @contextmanager
     def stage(self, title: str, *, expected: float | None = None) -> Iterator[Report]:
-        """Show progress while the block runs; it calls what it is given with the share done."""
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeLeft())
-        shown = not self.quiet and self._stderr.is_terminal
-        with Progress(*columns, console=self._stderr, transient=True, disable=not shown) as bars:
-            task = bars.add_task(title, total=None, expected=expected)
-            yield lambda share: bars.update(task, total=1.0, completed=share)
+        """Show progress while the block runs; it tells it to what it is given."""
+        if self.quiet or self.as_json or not self._stderr.is_terminal:
+            yield lambda share, part="": None
+            return
+        with Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(BAR_WIDTH),
+            TimeLeft(Column(no_wrap=True)),
+            TextColumn("{task.fields[part]}", table_column=Column(ratio=1, no_wrap=True)),
+            console=self._stderr,
+            transient=True,
+            expand=True,
+        ) as bars:
+            bars.add_task(title, total=None, expected=expected, part="")
+            (task,) = bars.tasks
+
+            def report(share: float | None, part: str = "") -> None:
+                # Without a total the bar only pulses; `update` cannot take a total back.
+                task.total = None if share is None else 1.0
+                bars.update(task.id, completed=share or 0.0, part=part)
+
+            yield report
 
     def result(self, lines: Sequence[str], values: Mapping[str, Any]) -> None:
         """Tell the result, as text or as JSON."""

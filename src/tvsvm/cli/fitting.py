@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.neighbors import VALID_METRICS
 
 from tvsvm._jit import compiling_told_by
+from tvsvm._telling import told_by
 from tvsvm.cli.console import Console
 from tvsvm.cli.errors import UserError
 from tvsvm.cli.estimates import Estimate, estimate
@@ -62,7 +63,8 @@ def fit(study: Study, choices: Choices, console: Console) -> KernelClassifier:
     classifier = choices.classifier(list(study.counts))
     expected = expected_of(study, classifier).seconds
     with (
-        console.stage(f"Fitting {choices.method.value}", expected=expected),
+        console.stage(f"Fitting {choices.method.value}", expected=expected) as report,
+        told_by(lambda part, share: report(share, part)),
         compiling_told_by(console.aside),
         warnings.catch_warnings(record=True) as caught,
     ):
@@ -93,7 +95,11 @@ def neighbor_graph(study: Study, choices: Choices, console: Console) -> Graph:
     options: dict[str, Any] = {} if choices.metric is None else {"metric": choices.metric}
     if study.n_rows < 2:
         raise UserError("One row has no neighbours. Got 1 row; add rows.")
-    with console.stage("Searching neighbours"), compiling_told_by(console.aside):
+    with (
+        console.stage("Searching neighbours") as report,
+        told_by(lambda _, share: report(share)),
+        compiling_told_by(console.aside),
+    ):
         return knn_graph(
             study.X,
             n_neighbors=min(choices.neighbors or NEIGHBORS, study.n_rows - 1),

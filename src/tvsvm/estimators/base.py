@@ -15,12 +15,13 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from tvsvm._telling import tell
 from tvsvm._threads import one_blas_thread
 from tvsvm.advice import Suggestion, SuspiciousLabel, suggest, suspicious_labels
 from tvsvm.estimators.capacity import require_memory
 from tvsvm.estimators.memory import Memory, fingerprints
 from tvsvm.estimators.parameters import parameter, with_parameters
-from tvsvm.estimators.stages import Stages
+from tvsvm.estimators.stages import Stages, parts_told
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.labels import Labels, codes_of, distributions_of, read_labels
@@ -90,7 +91,11 @@ Cheeger methods also go on from their functions, the last two as `n_init` says.
 All this travels when the model is pickled.""",
     )
     verbose: int = parameter(
-        0, ["verbose"], "int\n1 for a line on stdout about each stage of `fit`, with its seconds."
+        0,
+        ["verbose"],
+        """int
+1 for a line on stdout about each stage of `fit`, with its seconds; 2 for more lines,
+each when something begins.""",
     )
 
     _attributes: ClassVar[dict[str, str]] = {
@@ -148,7 +153,7 @@ Names of the columns of `X`, if all are strings.""",
                 "that are to be ignored."
             )
         labels = read_labels(y, X.shape[0], unlabeled=self.unlabeled, ignore=weights == 0)
-        with one_blas_thread():
+        with one_blas_thread(), parts_told(type(self).__name__, verbose=self.verbose):
             result = self._fit_labels(X, labels, weights[labels.rows], rng)
         if not result.converged:
             warnings.warn(
@@ -221,13 +226,19 @@ Names of the columns of `X`, if all are strings.""",
     # Parameters that decide neither those nor the functions.
     _aside: ClassVar[tuple[str, ...]] = ("warm_start", "verbose", "n_jobs", "unlabeled")
 
-    @abstractmethod
-    def _solve(self, problem: Problem) -> MethodResult:
-        """Find the functions."""
-
-    def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
-        """Find the functions when the last fit sought the same ones for other labels."""
-        return self._solve(problem)
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        try:
+            return validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+            )
+        except ValueError as error:
+            if "could not convert string to float" not in str(error):
+                raise
+            value = str(error).partition(":")[2].strip()
+            raise ValueError(
+                f"`X` must hold numbers. Got the text {value}; drop such columns or encode them, "
+                "for example by sklearn.preprocessing.OneHotEncoder."
+            ) from error
 
     def _fit_labels(
         self, X: Any, labels: Labels, weights: FloatArray, rng: np.random.RandomState
@@ -242,8 +253,10 @@ Names of the columns of `X`, if all are strings.""",
             stages.kept("kernel space and graph")
         else:
             require_memory(self, X, labels)
+            tell("kernel space")
             space = self._make_space(X, labels, rng)
             stages.made_space(space)
+            tell("graph")
             graph = self._make_graph(X, rng)
             if graph is not None:
                 stages.made_graph(graph)
@@ -271,9 +284,6 @@ Names of the columns of `X`, if all are strings.""",
             fingerprints({**data, **params}, (*data, *self._ground)),
             fingerprints(params, params.keys() - {*self._ground, *self._aside}),
         )
-
-    def _make_graph(self, X: Any, rng: np.random.RandomState) -> Graph | None:
-        return None
 
     def _carriers(self, labels: Labels) -> IntArray | None:
         """Rows among which the landmarks are; None for all."""
@@ -311,6 +321,18 @@ Names of the columns of `X`, if all are strings.""",
             )
         return space
 
+    def _make_graph(self, X: Any, rng: np.random.RandomState) -> Graph | None:
+        """Graph between all rows; None for a method without one."""
+        return None
+
+    @abstractmethod
+    def _solve(self, problem: Problem) -> MethodResult:
+        """Find the functions."""
+
+    def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
+        """Find the functions when the last fit sought the same ones for other labels."""
+        return self._solve(problem)
+
     def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
         in_space = problem.space.values(result.coordinates) + result.intercept
         self.reachable_ = _reachable(problem)
@@ -338,20 +360,6 @@ Names of the columns of `X`, if all are strings.""",
     def _values(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return self._expansion(self._validated(X, reset=False)) + self.intercept_
-
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        try:
-            return validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
-            )
-        except ValueError as error:
-            if "could not convert string to float" not in str(error):
-                raise
-            value = str(error).partition(":")[2].strip()
-            raise ValueError(
-                f"`X` must hold numbers. Got the text {value}; drop such columns or encode them, "
-                "for example by sklearn.preprocessing.OneHotEncoder."
-            ) from error
 
 
 def _reachable(problem: Problem) -> BoolArray:

@@ -8,8 +8,9 @@ from typing import Any
 
 from scipy.sparse import issparse
 
-from tvsvm._features import BATCH_SIZE, POOL_SIZE
-from tvsvm.kernel import RKHS, n_landmarks
+from tvsvm.kernel import RKHS
+from tvsvm.kernel.features import BATCH_SIZE, POOL_SIZE
+from tvsvm.kernel.space import n_landmarks
 from tvsvm.labels import Labels
 
 # Fitted to the peaks of 18 fits of 2,000 to 300,000 rows, 16 to 400 columns, 4 and 10 classes, 10

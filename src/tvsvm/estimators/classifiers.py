@@ -69,7 +69,7 @@ class LaplacianMethod(GraphClassifier):
         """{"default", "paper"}
 "paper" leaves the functions at the height that the paper's objective gives them;
 by default their mean is brought to that of the labels, which decides with few
-labels: see :func:`tvsvm.methods.laplacian.laplacian`.""",
+labels.""",
     )
 
     _family = "laplacian"

@@ -67,10 +67,6 @@ to know about `X`, the distance is always that of its feature space.""",
             )
         return graph.scaled(mean_degree=1.0) if graph.n_edges else graph
 
-    def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
-        super()._store(problem, labels, result)
-        self.graph_ = problem.graph
-
     def _neighbor_graph(self, X: Any, rng: np.random.RandomState) -> Graph:
         n_rows = X.shape[0]
         if n_rows == 1:
@@ -83,6 +79,10 @@ to know about `X`, the distance is always that of its feature space.""",
             random_state=rng,
             n_jobs=self.n_jobs,
         )
+
+    def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
+        super()._store(problem, labels, result)
+        self.graph_ = problem.graph
 
 
 def _kernel_distances(K: FloatArray) -> FloatArray:

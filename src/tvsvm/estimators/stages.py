@@ -1,8 +1,11 @@
 """What a fit says about itself with `verbose`: a line a stage, with its seconds."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
 
+from tvsvm._telling import told_by
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.methods.problem import MethodResult
@@ -37,9 +40,31 @@ class Stages:
     def _done(self, text: str) -> None:
         seconds = perf_counter() - self._since
         if self._verbose > 0:
-            sys.stdout.write(f"[{self._name}] {text} ({seconds:.1f} s)\n")
-            sys.stdout.flush()
+            _write(self._name, f"{text} ({seconds:.1f} s)")
         self._since = perf_counter()
+
+
+@contextmanager
+def parts_told(name: str, *, verbose: int) -> Iterator[None]:
+    """Context in which a line says what begins, if `verbose` is 2 or more."""
+    if verbose < 2:
+        yield
+        return
+    last = ""
+
+    def listen(part: str, share: float | None) -> None:
+        nonlocal last
+        if part != last:
+            _write(name, f"{part} ...")
+        last = part
+
+    with told_by(listen):
+        yield
+
+
+def _write(name: str, text: str) -> None:
+    sys.stdout.write(f"[{name}] {text}\n")
+    sys.stdout.flush()
 
 
 def _counted(number: int, noun: str) -> str:

@@ -71,8 +71,10 @@ class Store:
         # Unbuffered, so that the line is one write; and a line that an interruption tore must not
         # swallow this one.
         with self.path.open("a+b", buffering=0) as file:
-            if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-                line = "\n" + line
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    line = "\n" + line
             file.write(line.encode())
 
     def clear(self) -> None:

@@ -18,18 +18,15 @@ from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import PartitionSearch, less_even, rounded
 from tvsvm.methods.supervised import supervised
-from tvsvm.methods.total_variation import TVStrengths, from_partition, total_variation
+from tvsvm.methods.total_variation import TVStrengths, from_partition
+from tvsvm.methods.two_classes import CUT_LIMIT, balanced_cut, by_one_function, cut_share
 from tvsvm.results import FloatArray, IntArray
-from tvsvm.solvers import simplex_projection
-from tvsvm.start import first_guesses, poisson
+from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
 WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.2, R)
-STRONG_FOR_ONE = TVStrengths(LAM, 0.5, R)  # one function from -1 to 1 for two classes
-N_STARTS = 3  # for one function
 MOST_FOLDS = 3
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
-CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
 METHODS = ("smooth", "laplacian", "kernel", "balanced")
 
 Method = Callable[[Problem], MethodResult]
@@ -126,7 +123,11 @@ class _Candidates:
 
     def laplacian(self, problem: Problem) -> MethodResult:
         """LapRLS."""
-        return laplacian(problem, Squared(ETA), lam=LAM, gamma=GAMMA, tol=1e-2, max_iter=50)
+
+        def method(p: Problem) -> MethodResult:
+            return laplacian(p, Squared(ETA), lam=LAM, gamma=GAMMA, tol=1e-3, max_iter=200)
+
+        return by_one_function(problem, method) if problem.n_columns == 2 else method(problem)
 
     def smooth(self, problem: Problem) -> MethodResult:
         """Weak total variation from a first guess."""
@@ -134,13 +135,13 @@ class _Candidates:
         return from_partition(problem, Squared(ETA), start, WEAK, **self.options)
 
     def balanced(self, problem: Problem) -> MethodResult:
-        """Total variation from a partition of low ratio."""
+        """Total variation from a partition of low ratio, Cheeger's cut for two classes."""
+        # Labels held back only tell whether a balanced cut is any good; a long search for the best
+        # one hardly changes that.
         whole = problem is self.problem
         if problem.n_columns == 2:
-            return self._one_cut if whole else _one_cut(problem, **self.options)
+            return self._one_cut if whole else self._cut(problem, quick=True)
         if not whole:
-            # Labels held back only tell whether a balanced cut is any good; a long search for the
-            # best one hardly changes that.
             start, _ = PartitionSearch(problem, self.graph).nearby(self._guess(problem))
         elif self.searched is not None:
             start, _ = self._partitions.again(self.searched)
@@ -150,7 +151,11 @@ class _Candidates:
 
     @cached_property
     def _one_cut(self) -> MethodResult:
-        return _one_cut(self.problem, **self.options)
+        return self._cut(self.problem)
+
+    def _cut(self, problem: Problem, *, quick: bool = False) -> MethodResult:
+        options = {"lam": LAM, "r": R, "tol": self.options["tol"], "quick": quick}
+        return by_one_function(problem, lambda one: balanced_cut(one, Squared(ETA), **options))
 
     @cached_property
     def _partitions(self) -> PartitionSearch:
@@ -160,36 +165,19 @@ class _Candidates:
         return self.first if problem is self.problem else poisson(problem, self.graph)
 
 
-def _one_cut(problem: Problem, **options: Any) -> MethodResult:
-    """Two classes by one function, as TVRLS does it, given back as two functions."""
-    assert problem.graph is not None
-    signs = problem.targets[:, [1]] - problem.targets[:, [0]]
-    one = replace(problem, targets=signs)
-    starts = first_guesses(one, problem.graph, N_STARTS, np.random.RandomState(0))
-    found = total_variation(one, Squared(ETA), starts, strengths=STRONG_FOR_ONE, **options)
-    half = np.array([[-0.5, 0.5]])
-    return replace(
-        found,
-        solution=simplex_projection(0.5 + found.solution @ half),
-        coordinates=found.coordinates @ half,
-        intercept=0.5 + found.intercept @ half,
-    )
-
-
 def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tuple[str, str]:
     """Whether a partition of low ratio is to be trusted, by the cut and the sizes of one nearby."""
     graph = problem.graph
     assert graph is not None
     partition, other = rounded(problem, near), rounded(problem, guess)
-    weight = float(graph.edge_weights.sum())
-    cut = float(np.sum(graph.total_variation(partition))) / 2 / weight if weight > 0 else 0.0
-    if cut > CUT_LIMIT:
-        return (
-            "smooth",
-            f"the classes overlap: {cut:.0%} of the links between similar rows would be cut",
-        )
+    cut = cut_share(graph, partition)
     if less_even(partition, other):
         return "smooth", "the balanced cut would leave some classes next to nothing"
+    if cut > CUT_LIMIT:
+        return (
+            "balanced" if problem.n_columns == 2 else "smooth",
+            f"the classes overlap: {cut:.0%} of the links between similar rows would be cut",
+        )
     return (
         "balanced",
         f"the classes are clusters: a cut between them crosses only {cut:.1%} of the links",

@@ -25,8 +25,9 @@ PROX_TOL = 1e-2
 ROUND_EVERY = 3  # steps between two looks at the partition
 LEAST_GAIN, MOST_FAILURES = 1e-4, 3  # when to give up
 WALK = 16  # steps of a random walk from a label
-TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing, of walks that says something
+TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or walks, something
 LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
+NOTHING = 0.05  # share of the rows in one of two classes that gives it away as well
 SAME = 0.01  # share of the rows by which partitions may differ and count as the same
 LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
 
@@ -180,7 +181,12 @@ def search(
 
 
 def less_even(partition: FloatArray, other: FloatArray) -> bool:
-    """Whether the classes of one partition are clearly less equal in size than those of another."""
+    """Whether the classes of one partition are clearly less equal in size than those of another.
+
+    Of two classes one has to be next to nothing: a cut between them finds unequal ones, too.
+    """
+    if partition.shape[1] == 2:
+        return bool(partition.mean(axis=0).min() < NOTHING <= other.mean(axis=0).min())
     return _evenness(other) - _evenness(partition) > LESS_EVEN
 
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.extmath import row_norms
 from threadpoolctl import threadpool_limits
 
+from tvsvm._rows import directions
 from tvsvm.neighbors.approximate import approximate_neighbors
 from tvsvm.neighbors.exact import exact_cost, exact_neighbors
 from tvsvm.neighbors.rows import as_rows
@@ -107,25 +108,14 @@ def _check_n_neighbors(n_neighbors: int, n_rows: int) -> None:
 
 def _unit_rows(X: Any) -> Any:
     """Rows of length one; where there are rows of zeros, one more column that they point along."""
-    largest = abs(X).max(axis=1)
-    largest = largest.toarray().ravel() if issparse(X) else largest
-    # First to the largest entry one, lest the squares of huge or tiny rows overflow or vanish.
-    X = _divide_rows(X, largest)
-    X = _divide_rows(X, row_norms(X))
-    zero = largest == 0
+    units = directions(X)
+    zero = row_norms(units) == 0
     if not zero.any():
-        return X
+        return units
     column = zero[:, None].astype(X.dtype)
-    return csr_array(hstack([X, csr_array(column)])) if issparse(X) else np.hstack([X, column])
-
-
-def _divide_rows(X: Any, sizes: FloatArray) -> Any:
-    """Each row over its size; rows of size zero stay."""
-    sizes = np.where(sizes == 0, 1, sizes).astype(X.dtype)
     if issparse(X):
-        data = X.data / np.repeat(sizes, np.diff(X.indptr))
-        return csr_array((data, X.indices, X.indptr), shape=X.shape)
-    return X / sizes[:, None]
+        return csr_array(hstack([units, csr_array(column)]))
+    return np.hstack([units, column])
 
 
 def _by_scikit_learn(

@@ -1,6 +1,6 @@
 """The rows whose neighbours are sought, dense or sparse: products, projection, exact distances."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -8,15 +8,17 @@ from joblib import Parallel, delayed
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.extmath import randomized_svd
 
+from tvsvm._telling import each
 from tvsvm.neighbors import kernels
 from tvsvm.results import FloatArray, IntArray
 
 T = TypeVar("T")
 
 
-def in_parallel(function: Callable[[Any], T], blocks: Iterable[Any], n_jobs: int | None) -> list[T]:
+def in_parallel(function: Callable[[Any], T], blocks: Sequence[Any], n_jobs: int | None) -> list[T]:
     """`function` of every block, in threads; the blocks do not depend on their number."""
-    return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(function)(b) for b in blocks)
+    told = each(blocks, "neighbours")
+    return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(function)(b) for b in told)
 
 
 class Rows(Protocol):

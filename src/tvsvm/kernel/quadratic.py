@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from tvsvm._features import BATCH_SIZE, batches
+from tvsvm.kernel.features import BATCH_SIZE, batches
 from tvsvm.results import FloatArray
 
 if TYPE_CHECKING:
-    from tvsvm.kernel import RKHS
+    from tvsvm.kernel.space import RKHS
 
 FEWEST_COLUMNS = 64  # of Φ that are multiplied by M at once: fewer do not pay for reading Φ again
 

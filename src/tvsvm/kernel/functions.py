@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from tvsvm._rows import directions, lengths
 from tvsvm.results import FloatArray, IntArray
 
 Rows = Any  # an ndarray or a scipy CSR matrix of rows
@@ -100,7 +100,8 @@ def require_finite(values: FloatArray) -> FloatArray:
     return values
 
 
-def _rbf(A: Rows, B: Rows) -> FloatArray:
+def rbf(A: Rows, B: Rows) -> FloatArray:
+    """exp(-|x - z|²), in the precision of the rows where that does."""
     norms_a, norms_b = row_norms(A, squared=True), row_norms(B, squared=True)
     if max(norms_a.max(), norms_b.max()) <= LARGEST_SQUARED_NORM[A.dtype]:
         values = safe_sparse_dot(A, 2 * B.T, dense_output=True)
@@ -108,7 +109,7 @@ def _rbf(A: Rows, B: Rows) -> FloatArray:
         values -= norms_b
         np.minimum(values, 0, out=values)
     elif A.dtype == np.float32:
-        return _rbf(A.astype(np.float64), B.astype(np.float64))
+        return rbf(A.astype(np.float64), B.astype(np.float64))
     else:
         values = -cdist(_dense(A), _dense(B), "sqeuclidean")
     return np.exp(values, out=values)
@@ -131,7 +132,7 @@ def _sigmoid(A: Rows, B: Rows, *, coef0: float) -> FloatArray:
 
 
 def _cosine(A: Rows, B: Rows) -> FloatArray:
-    return _linear(_directions(A), _directions(B))
+    return _linear(directions(A), directions(B))
 
 
 def make_kernel(
@@ -157,7 +158,7 @@ def make_kernel(
     root = None if gamma is None else float(np.sqrt(gamma))
     match kernel:
         case "rbf":
-            return RowKernel(_rbf, root or 1.0 / _median_distance(X, lengths, rng), fast=True)
+            return RowKernel(rbf, root or 1.0 / _median_distance(X, lengths, rng), fast=True)
         case "laplacian":
             return RowKernel(_laplacian, gamma or 1.0 / _median_distance(X, _absolute_sums, rng))
         case "poly":
@@ -176,12 +177,6 @@ def make_kernel(
         f"`kernel` must be 'rbf', 'laplacian', 'poly', 'sigmoid', 'linear', 'cosine', "
         f"'precomputed' or a function. Got {kernel!r}; pass one of these."
     )
-
-
-def lengths(rows: Rows) -> FloatArray:
-    """Euclidean norms of rows, for entries of any size."""
-    largest = _largest_entries(rows)
-    return largest * row_norms(_divide_rows(rows, largest))
 
 
 def _absolute_sums(rows: Rows) -> FloatArray:
@@ -217,28 +212,6 @@ def _sample(X: Rows, rng: np.random.RandomState) -> Rows:
     n, size = X.shape[0], _sample_size(X)
     chosen = np.arange(n) if n <= size else rng.choice(n, size, replace=False)
     return X[chosen].astype(np.float64)
-
-
-def _directions(rows: Rows) -> Rows:
-    """Rows divided by their norms; zero rows stay zero."""
-    rows = _divide_rows(rows, _largest_entries(rows))
-    norms = row_norms(rows)
-    return _divide_rows(rows, np.where(norms > 0, norms, 1.0))
-
-
-def _largest_entries(rows: Rows) -> FloatArray:
-    largest = abs(rows).max(axis=1)
-    if sparse.issparse(largest):
-        largest = largest.toarray().ravel()
-    return np.where(largest > 0, largest, 1.0)
-
-
-def _divide_rows(rows: Rows, by: NDArray[np.floating]) -> Rows:
-    if not sparse.issparse(rows):
-        return rows / by[:, None]
-    quotient = rows.copy()
-    quotient.data /= np.repeat(by, np.diff(rows.indptr))
-    return quotient
 
 
 def _dense(rows: Rows) -> FloatArray:

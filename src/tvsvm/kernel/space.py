@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from tvsvm._features import choose_landmarks, factorise, fill_batches
-from tvsvm._kernel_functions import Kernel, KernelName, Rows, make_kernel
-from tvsvm._quadratic import Quadratic, check_strengths, compress
+from tvsvm.kernel.features import choose_landmarks, factorise, fill_batches
+from tvsvm.kernel.functions import Kernel, KernelName, Rows, make_kernel
+from tvsvm.kernel.quadratic import Quadratic, check_strengths, compress
 from tvsvm.results import FloatArray
 
 # Up to here the eigenvectors of K take about a second on two cores (benchmarks/kernel.py).

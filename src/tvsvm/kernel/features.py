@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from tvsvm._kernel_functions import Kernel, Rows
 from tvsvm._threads import map_batches
+from tvsvm.kernel.functions import Kernel, Rows
 from tvsvm.results import FloatArray, IntArray
 
 # Numbers in one temporary array of a batch: 16 MB, less than a processor's cache.

@@ -1,0 +1,125 @@
+"""Classifiers with a graph: where it comes from, what it adds, kernel spaces that are shared."""
+
+import numpy as np
+import pytest
+from classifiers import each_graph_classifier, make_rows, two_and_three_classes
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_moons
+from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
+
+from tvsvm import RLS, SVM, LapRLS, LapSVM, knn_graph
+from tvsvm.kernel import RKHS
+
+
+@pytest.fixture(autouse=True, scope="module")
+def single_thread():
+    with threadpool_limits(1):  # threads are no help for these few rows
+        yield
+
+
+@each_graph_classifier
+def test_the_graph_helps_where_classes_are_bent(Classifier):
+    X, truth = make_moons(200, noise=0.05, random_state=0)
+    y = np.where(np.isin(np.arange(200), [np.argmin(X[:, 0]), np.argmax(X[:, 0])]), truth, -1)
+    options = {"lam": 0.01, "kernel_params": {"gamma": 5.0}, "random_state": 0}
+    assert np.mean(Classifier(**options).fit(X, y).transduction_ == truth) > 0.97
+    assert np.mean(RLS(**options).fit(X, y).transduction_ == truth) < 0.8
+
+
+@each_graph_classifier
+def test_graph_in_every_form(Classifier):
+    X, _, y = make_rows(3)
+    graph = knn_graph(X, n_neighbors=5)
+    W = graph.affinity
+    forms = [graph, W, sparse.coo_matrix(7 * W), W.toarray(), W.toarray().tolist()]
+    functions = [lambda X: knn_graph(X, n_neighbors=5), lambda X: W]
+    expected = Classifier(n_neighbors=5, random_state=0).fit(X, y)
+    assert expected.graph_.degrees.mean() == pytest.approx(1.0)
+    for form in [*forms, *functions]:
+        model = Classifier(graph=form, random_state=0).fit(X, y)
+        np.testing.assert_allclose(
+            model.graph_.affinity.toarray(), expected.graph_.affinity.toarray()
+        )
+        np.testing.assert_allclose(model.dual_coef_, expected.dual_coef_, rtol=1e-5, atol=1e-6)
+
+
+@each_graph_classifier
+def test_graph_alone(Classifier):
+    """Two rings joined by one weak edge; X holds nothing but the identity, or indices."""
+    ring = sparse.diags_array([1.0, 1.0, 1.0, 1.0], offsets=[-1, 1, 14, -14], shape=(15, 15))
+    W = sparse.lil_array(sparse.block_diag([ring, ring]))
+    W[0, 15] = W[15, 0] = 0.01
+    truth = np.repeat([0, 1], 15)
+    y = np.where(np.arange(30) % 15 == 7, truth, -1)
+    model = Classifier(graph=W, kernel="precomputed", lam=1e-3).fit(np.eye(30), y)
+    np.testing.assert_array_equal(model.transduction_, truth)
+    assert Classifier(graph=W).fit(np.arange(30)[:, None], y).transduction_.shape == (30,)
+
+
+@each_graph_classifier
+def test_graph_of_other_rows_is_refused(Classifier):
+    X, _, y = make_rows(2)
+    with pytest.raises(ValueError, match=r"one node for every row of X. Got 5 nodes for 28 rows"):
+        Classifier(graph=np.ones((5, 5))).fit(X, y)
+
+
+@each_graph_classifier
+@two_and_three_classes
+def test_component_without_label_is_left_to_the_kernel(Classifier, n_classes):
+    X, truth, y = make_rows(n_classes)
+    apart = np.flatnonzero((y < 0) & (truth == 1))[:5]
+    group = truth.copy()
+    group[apart] = n_classes
+    model = Classifier(graph=1.0 * (group[:, None] == group), random_state=0).fit(X, y)
+    np.testing.assert_array_equal(np.flatnonzero(~model.reachable_), apart)
+    np.testing.assert_array_equal(model.transduction_[apart], model.predict(X[apart]))
+    np.testing.assert_array_equal(model.transduction_, truth)
+
+
+@each_graph_classifier
+def test_graph_without_edges(Classifier):
+    X, truth, y = make_rows(2)
+    model = Classifier(graph=sparse.csr_array((28, 28)), random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.reachable_, y >= 0)
+    np.testing.assert_array_equal(model.transduction_, truth)
+
+
+@pytest.mark.parametrize(("Classifier", "plain"), [(LapRLS, RLS), (LapSVM, SVM)])
+def test_graph_of_weight_zero_is_no_graph(Classifier, plain):
+    X, _, y = make_rows(2)
+    np.testing.assert_allclose(
+        Classifier(gamma=0.0, random_state=0).fit(X, y).decision_function(X),
+        plain(random_state=0).fit(X, y).decision_function(X),
+        atol=1e-6,
+    )
+
+
+@each_graph_classifier
+def test_a_given_space_is_shared(Classifier):
+    X, _, y = make_rows(3)
+    space = RKHS(X, unit_diagonal=True, random_state=0)
+    own = Classifier(random_state=0).fit(X, y)
+    given = Classifier(kernel=space, random_state=0)
+    np.testing.assert_allclose(
+        given.fit(X, y).label_distributions_, own.label_distributions_, atol=1e-6
+    )
+    assert clone(given).kernel is space
+    for other in (X[1:], X[::-1]):
+        with pytest.raises(ValueError, match="must be the RKHS of the rows of X"):
+            given.fit(other, y[: len(other)])
+    with pytest.raises(ValueError, match="belong to the RKHS"):
+        Classifier(kernel=space, n_components=5).fit(X, y)
+    K = rbf_kernel(X)
+    with pytest.raises(ValueError, match="must be the RKHS of the rows of X"):
+        Classifier(kernel=RKHS(K, kernel="precomputed")).fit(K, y)
+
+
+def test_a_given_space_of_sparse_rows_is_shared():
+    X, _, y = make_rows(3)
+    rows = sparse.csr_array(np.where(np.abs(X) < 1, 0.0, X))
+    space = RKHS(rows, unit_diagonal=True, random_state=0)
+    LapRLS(kernel=space).fit(rows, y)
+    with pytest.raises(ValueError, match="must be the RKHS of the rows of X"):
+        LapRLS(kernel=space).fit(rows[::-1], y)
