@@ -36,9 +36,10 @@ def representatives(
 
     min_C  Σ_i weight_i min(|z_i - C|², |z_i - taken|²),  by Lloyd's steps from far-apart centres.
 
-    `places` are in the unit ball. The row of a group is heavy and near its centre. Rows of weight 0
-    are never chosen; if there are fewer groups, as among duplicates, the heaviest of the other
-    rows fill up.
+    `places` are in the unit ball. The row of a group is the one nearest to its centre: one at its
+    border, be it as heavy as it may, can be a stray that says nothing about the others. Rows of
+    weight 0 are never chosen; if there are fewer groups, as among duplicates, the heaviest of the
+    other rows fill up.
     """
     count = min(count, int(np.count_nonzero(weight)))
     if count <= 0:
@@ -53,18 +54,17 @@ def representatives(
         mass = np.bincount(group, pull, minlength=count)
         sums = np.stack([np.bincount(group, pull * z, minlength=count) for z in places.T], axis=1)
         centres = np.where(mass[:, None] > 0, sums / np.maximum(mass, 1e-300)[:, None], centres)
-    rows = _first_of_each(group, pull * np.exp(-distance))
+    by_nearness = np.lexsort((-pull, distance))
+    rows = _first_of_each(group, by_nearness[pull[by_nearness] > 0])
     rows = rows[np.argsort(-mass[group[rows]], kind="stable")]
     left = np.setdiff1d(np.flatnonzero(weight), rows)
     others = left[np.argsort(-weight[left], kind="stable")][: count - rows.size]
     return np.append(rows, others), np.append(mass[group[rows]], weight[others])
 
 
-def _first_of_each(group: IntArray, appeal: FloatArray) -> IntArray:
-    """Row of the largest positive appeal in each group that has one."""
-    by_appeal = np.argsort(-appeal, kind="stable")
-    by_appeal = by_appeal[appeal[by_appeal] > 0]
-    return by_appeal[np.unique(group[by_appeal], return_index=True)[1]]
+def _first_of_each(group: IntArray, rows: IntArray) -> IntArray:
+    """The first of the given rows in each group that has one."""
+    return rows[np.unique(group[rows], return_index=True)[1]]
 
 
 def _far_apart(

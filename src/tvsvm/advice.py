@@ -66,8 +66,9 @@ def suggest(model: Any, n: int = 20) -> list[Suggestion]:
 
     First a typical row of every large component of the graph without a label, the largest first.
     Then the rows are grouped by their place on the graph, away from the labels there are, and the
-    most doubtful row in the middle of each group is taken: where nothing is doubtful it stands for
-    rows that no label is near to, and near-duplicates are not asked for twice.
+    row in the middle of each group is taken, so that near-duplicates are not asked for twice. Half
+    of the groups stand for rows that no label is near to, the others for doubtful rows: with few
+    labels a model may well be sure and wrong.
 
     Parameters
     ----------
@@ -92,14 +93,16 @@ def suggest(model: Any, n: int = 20) -> list[Suggestion]:
         component_rows = _components(graph, ~model.reachable_, _worth_a_label(graph, n))[:n]
     chosen = [_in_component(places, rows) for rows in component_rows]
     free[[suggestion.row for suggestion in chosen]] = False
-    doubt = _doubt(P)
-    taken = places[_evenly(np.flatnonzero(~free), MOST_TAKEN)]
-    weight = (doubt + COVER) * free
-    rows, mass = representatives(places, weight, n - len(chosen), taken=taken)
-    for row, score in zip(rows, mass, strict=True):
-        reason = _either(model.classes_, P[row]) if doubt[row] > DOUBTFUL else NO_LABEL_NEAR
-        chosen.append(Suggestion(int(row), reason, float(score)))
-    return chosen
+    doubt, left = _doubt(P), n - len(chosen)
+    found: list[Suggestion] = []
+    for weight, count in ((np.full(len(P), COVER), left // 2), (doubt + COVER, left - left // 2)):
+        taken = places[_evenly(np.flatnonzero(~free), MOST_TAKEN)]
+        rows, mass = representatives(places, weight * free, count, taken=taken)
+        free[rows] = False
+        for row, score in zip(rows, mass, strict=True):
+            reason = _either(model.classes_, P[row]) if doubt[row] > DOUBTFUL else NO_LABEL_NEAR
+            found.append(Suggestion(int(row), reason, float(score)))
+    return chosen + _best_first(found)
 
 
 def suggest_without_labels(graph: Graph, n: int = 20) -> list[Suggestion]:
@@ -133,7 +136,7 @@ def suggest_without_labels(graph: Graph, n: int = 20) -> list[Suggestion]:
             Suggestion(int(group[row]), f"stands for about {about:,.0f} rows like it", float(about))
             for row, about in zip(rows, size, strict=True)
         ]
-    return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.row))
+    return _best_first(found)
 
 
 def suspicious_labels(model: Any) -> list[SuspiciousLabel]:
@@ -191,6 +194,10 @@ def _check_count(n: int) -> None:
         raise ValueError(
             f"`n` must be a number of suggestions. Got {n}; pass n >= 0, for example 20."
         )
+
+
+def _best_first(suggestions: list[Suggestion]) -> list[Suggestion]:
+    return sorted(suggestions, key=lambda suggestion: (-suggestion.score, suggestion.row))
 
 
 def _either(classes: Any, probabilities: FloatArray) -> str:

@@ -125,7 +125,7 @@ class _Candidates:
         """LapRLS."""
 
         def method(p: Problem) -> MethodResult:
-            return laplacian(p, Squared(ETA), lam=LAM, gamma=GAMMA, tol=1e-3, max_iter=200)
+            return laplacian(p, Squared(ETA), lam=LAM, gamma=GAMMA, tol=1e-2, max_iter=50)
 
         return by_one_function(problem, method) if problem.n_columns == 2 else method(problem)
 

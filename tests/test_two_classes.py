@@ -1,0 +1,108 @@
+"""Two classes by one cut: where several starts, the search and the kernel matter."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import make_moons
+
+from tvsvm import AutoTV
+from tvsvm.datasets import draw_labels
+from tvsvm.graph import Graph, knn_graph
+from tvsvm.kernel import RKHS
+from tvsvm.losses import Squared
+from tvsvm.methods import two_classes
+from tvsvm.methods.problem import Problem
+from tvsvm.methods.supervised import supervised
+from tvsvm.methods.two_classes import (
+    balanced_cut,
+    by_one_function,
+    cut_share,
+    one_function_a_class,
+)
+
+
+def two_moons():
+    X, y = make_moons(1500, noise=0.15, random_state=0)
+    # Thick ones: across a thin moon there is a shorter cut than between the two.
+    return np.hstack([X, 0.1 * np.random.default_rng(0).standard_normal((len(X), 6))]), y
+
+
+def two_gaussians(n, dimension, distance, share, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    X = rng.standard_normal((n, dimension))
+    X[:, 0] += distance * y
+    return X, y
+
+
+def problem_of(X, y, rows):
+    graph = knn_graph(X, random_state=0).scaled(mean_degree=1.0)
+    space = RKHS(X, unit_diagonal=True, random_state=0)
+    return Problem(space, rows, 2.0 * y[rows, None] - 1, np.ones(len(rows)), graph)
+
+
+def error(model, X, truth, rows):
+    y = np.full(len(truth), -1)
+    y[rows] = truth[rows]
+    return 100 * np.mean(model.fit(X, y).transduction_ != truth)
+
+
+@pytest.mark.parametrize("draw", range(4))
+def test_moons_that_touch(draw):
+    X, truth = two_moons()
+    assert error(AutoTV(), X, truth, draw_labels(truth, 1, draw)) < 3
+
+
+@pytest.mark.parametrize("draw", range(3))
+def test_overlapping_clouds_are_cut_by_the_kernel(draw):
+    # A third of all edges join the clouds: the lowest ratio of the graph is somewhere else.
+    X, truth = two_gaussians(800, 30, 2.5, 0.5)
+    model = AutoTV()
+    assert error(model, X, truth, draw_labels(truth, 3, draw)) < 16  # the best possible is 11
+    assert "held back" in model.report_["reason"] or "overlap" in model.report_["reason"]
+
+
+@pytest.mark.parametrize("draw", range(3))
+def test_a_small_class_is_found(draw):
+    X, truth = two_gaussians(1000, 10, 4.0, 0.15)
+    assert error(AutoTV(), X, truth, draw_labels(truth, 1, draw)) < 3
+
+
+def test_a_quick_cut_starts_once_and_a_long_one_more_often(monkeypatch):
+    X, truth = two_moons()
+    problem = problem_of(X, truth, draw_labels(truth, 1, 0))
+    starts = []
+    cheeger = two_classes.cheeger
+    monkeypatch.setattr(
+        two_classes,
+        "cheeger",
+        lambda p, loss, given, **options: (
+            starts.append(given) or cheeger(p, loss, given, **options)
+        ),
+    )
+    options = {"lam": 0.1, "r": 0.1, "tol": 1e-2}
+    balanced_cut(problem, Squared(10.0), **options, quick=True)
+    assert len(starts) == 1
+    balanced_cut(problem, Squared(10.0), **options)
+    assert len(starts) == 1 + 4
+
+
+def test_one_function_and_two_say_the_same():
+    X, truth = two_gaussians(60, 3, 3.0, 0.5)
+    rows = np.sort(draw_labels(truth, 3, 0))
+    one = problem_of(X, truth, rows)
+    two = Problem(one.space, rows, one_function_a_class(one.targets), one.weights, one.graph)
+    direct = supervised(one, Squared(10.0), lam=0.1)
+    found = by_one_function(two, lambda p: supervised(p, Squared(10.0), lam=0.1))
+    np.testing.assert_allclose(found.solution.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(found.solution.argmax(axis=1), direct.solution[:, 0] > 0)
+    values = two.space.values(found.coordinates) + found.intercept
+    np.testing.assert_allclose(values @ [-1.0, 1.0], direct.solution[:, 0], atol=1e-9)
+
+
+def test_share_of_the_edges_that_are_cut():
+    path = csr_array(np.diag([1.0, 3.0, 1.0], 1) + np.diag([1.0, 3.0, 1.0], -1))
+    f = np.array([[-1.0], [-1.0], [1.0], [1.0]])
+    assert cut_share(Graph(path), f / 2) == pytest.approx(0.6)
+    assert cut_share(Graph(path), one_function_a_class(f)) == pytest.approx(0.6)
+    assert cut_share(Graph(csr_array((4, 4))), f / 2) == 0.0
