@@ -107,6 +107,14 @@ class TestSuggest:
         wrong = np.mean(y[nearest] != y)
         assert np.mean(y[nearest][rows] != y[rows]) > wrong
 
+    def test_half_is_asked_where_the_model_is_sure(self):
+        X, y = make_blobs(90, centers=CENTRES, random_state=0)
+        model = fitted(knn_graph(X), y, mask(90, np.unique(y, return_index=True)[1]))
+        model.label_distributions_[y == 0] = 1 / 3  # all the doubt is in one class
+        rows = [item.row for item in suggest(model, 6)]
+        assert np.count_nonzero(y[rows] == 0) >= 3
+        assert set(y[rows]) == {0, 1, 2}
+
     @pytest.mark.parametrize("name", ["RLS", "SVM", "LapSVM", "TVRLS", "CheegerRLS"])
     def test_of_every_kind_of_model(self, name):
         X, y = make_blobs(60, centers=CENTRES, random_state=0)
@@ -227,6 +235,11 @@ class TestGrouping:
         rows, mass = representatives(places / 2, np.ones(60), 3)
         assert groups[rows].tolist() == [1, 2, 0]
         np.testing.assert_allclose(mass, [30, 20, 10])
+
+    def test_a_heavy_row_at_the_border_does_not_stand_for_its_group(self):
+        places = np.array([[0.0], [0.1], [0.2], [0.3], [0.9]])
+        rows, mass = representatives(places, np.array([1.0, 1.0, 1.0, 1.0, 1.5]), 1)
+        assert (rows.tolist(), mass.tolist()) == ([3], [5.5])
 
     def test_duplicates_fill_up_by_weight(self):
         rows, _ = representatives(np.ones((5, 2)) / 2, np.array([1.0, 0.0, 3.0, 2.0, 5.0]), 3)

@@ -252,6 +252,7 @@ def test_bad_files_get_one_sentence_and_leave_nothing(tmp_path, name):
         (["--prior", "half"], 1, "'uniform' or shares"),
         (["--prior", "uniform"], 1, "leave it out or pass --method TVRLS or TVSVM."),
         (["--method", "RLS", "--neighbors", "3"], 1, "--neighbors means nothing to RLS"),
+        (["--jobs", "0"], 1, "--jobs must be positive, or -1 for all cores"),
         (["--metric", "far"], 1, "--metric must be one of"),
         (["--out", "pets.parquet"], 1, "in the format of the input"),
         (["--out", "no/where.csv"], 1, "does not exist"),

@@ -12,17 +12,16 @@ from test_losses import make_problem
 from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
+from tvsvm.methods.partition import less_even, search
 from tvsvm.methods.problem import Problem
 from tvsvm.methods.ratio import (
     balance,
     best_level,
-    less_even,
     one_hot,
     partition_energy,
     ratio_energy,
     refine,
     rounded,
-    search,
     shares_of,
 )
 from tvsvm.start import poisson
@@ -198,10 +197,17 @@ def test_parts_get_the_names_of_the_labels_around_them(swapped):
 
 
 def test_a_partition_is_less_even_than_another():
-    equal, unequal = np.eye(3)[[0, 1, 2] * 4], np.eye(3)[[0] * 10 + [1, 2]]
+    equal, unequal = np.full(3, 1 / 3), np.array([10, 1, 1]) / 12
     assert less_even(unequal, equal)
     assert not less_even(equal, unequal)
     assert not less_even(equal, equal)
+
+
+def test_of_two_classes_one_must_be_next_to_nothing():
+    equal, small, nothing = (np.array([share, 1 - share]) for share in (0.5, 0.15, 0.01))
+    assert not less_even(small, equal)
+    assert less_even(nothing, equal)
+    assert not less_even(nothing, nothing)
 
 
 def test_labels_in_a_foreign_cluster_do_not_keep_their_class_there():

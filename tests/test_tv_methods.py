@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from tvsvm import TVRLS, TVSVM, knn_graph
 from tvsvm.methods import total_variation as module
-from tvsvm.methods.search import Progress, lowest
+from tvsvm.methods.candidates import Progress, lowest
 from tvsvm.methods.total_variation import TVStrengths, total_variation
 from tvsvm.results import Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection

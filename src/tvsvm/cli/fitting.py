@@ -50,6 +50,8 @@ class Choices:
                     f"--method {' or '.join(_methods_with(name))}."
                 )
         _check_metric(self.metric)
+        if self.jobs == 0:
+            raise UserError("--jobs must be positive, or -1 for all cores. Got 0; correct it.")
         parameters: dict[str, Any] = {
             name: value for name, (_, value) in asked.items() if value is not None
         }

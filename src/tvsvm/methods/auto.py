@@ -15,8 +15,9 @@ import numpy as np
 from tvsvm._telling import part_of
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
+from tvsvm.methods.partition import PartitionSearch, less_even
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import PartitionSearch, less_even, rounded
+from tvsvm.methods.ratio import rounded, shares_of
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import CUT_LIMIT, balanced_cut, by_one_function, cut_share
@@ -171,7 +172,7 @@ def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tupl
     assert graph is not None
     partition, other = rounded(problem, near), rounded(problem, guess)
     cut = cut_share(graph, partition)
-    if less_even(partition, other):
+    if less_even(shares_of(partition), shares_of(other)):
         return "smooth", "the balanced cut would leave some classes next to nothing"
     if cut > CUT_LIMIT:
         return (

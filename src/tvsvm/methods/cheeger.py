@@ -8,16 +8,10 @@ import numpy as np
 from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
+from tvsvm.methods.candidates import Candidate, Progress, lowest
+from tvsvm.methods.partition import search
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import (
-    best_level,
-    one_hot,
-    partition_energy,
-    ratio_energy,
-    refine,
-    search,
-)
-from tvsvm.methods.search import Candidate, Progress, lowest
+from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
 from tvsvm.methods.total_variation import TVStrengths, many_classes
 from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection

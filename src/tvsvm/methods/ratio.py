@@ -8,14 +8,11 @@ N/c rows is balanced (Bresson, Laurent, Uminsky and von Brecht, NIPS 2013).
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array, diags_array
 
-from tvsvm._telling import tell
 from tvsvm.graph import Graph
 from tvsvm.methods.problem import Problem
-from tvsvm.results import FloatArray, IntArray
-from tvsvm.solvers import graph_tv_prox, ratio_partition
+from tvsvm.results import FloatArray
+from tvsvm.solvers import graph_tv_prox
 
 KernelMap = Callable[[FloatArray], FloatArray]
 
@@ -24,12 +21,6 @@ KERNEL_SHARE = 0.5  # how much of a step passes through the kernel: measured bes
 PROX_TOL = 1e-2
 ROUND_EVERY = 3  # steps between two looks at the partition
 LEAST_GAIN, MOST_FAILURES = 1e-4, 3  # when to give up
-WALK = 16  # steps of a random walk from a label
-TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or walks, something
-LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
-NOTHING = 0.05  # share of the rows in one of two classes that gives it away as well
-SAME = 0.01  # share of the rows by which partitions may differ and count as the same
-LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
 
 
 def balance(F: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -93,119 +84,6 @@ def partition_energy(problem: Problem, graph: Graph, F: FloatArray) -> float:
     The relaxed functions can have a lower ratio while one of them shrinks to its label.
     """
     return ratio_energy(graph, rounded(problem, F))
-
-
-class PartitionSearch:
-    """Partitions of low ratio with the labelled rows in their classes, for c > 1 functions.
-
-    The energy that is lowered is the ratio, and more the fewer random walks from the labels end in
-    their own class.
-    """
-
-    def __init__(self, problem: Problem, graph: Graph) -> None:
-        self.problem = problem
-        self.W = csr_array(graph.affinity)
-        self.home = _walks(problem, self.W) / problem.n_columns
-        self.labelled = np.zeros(self.W.shape[0], dtype=bool)
-        self.labelled[problem.rows] = True
-        self.eye = np.eye(problem.n_columns)
-
-    def nearby(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
-        """The partition that functions suggest, lowered by moves alone, and its energies."""
-        part, path = self._lowered(rounded(self.problem, start).argmax(axis=1), split=False)
-        return self.eye[part], path
-
-    def everywhere(self, near: FloatArray) -> tuple[FloatArray, list[float]]:
-        """A partition that may be far away, and the falling energies.
-
-        First classes are split anew. An untypical label can hold a class in the wrong place;
-        therefore the partition is then improved regardless of labels, and its parts are named by
-        where the walks end. That one is kept if its energy is lower, too.
-        """
-        best, energies = self._lowered(near.argmax(axis=1))
-        free, _ = ratio_partition(self.W, best, np.zeros_like(self.labelled))
-        other, _ = self._named(free)
-        differs = np.mean(other != best) > SAME
-        if differs and not less_even(self.eye[other], self.eye[best]):
-            other, path = self._lowered(other)
-            if path[-1] < energies[-1] and not less_even(self.eye[other], self.eye[best]):
-                best = other
-                energies.append(path[-1])
-        # The ratio hardly sees which of two labels in one part is the misplaced one.
-        other, gain = self._named(best)
-        if gain > CLEARLY:
-            other, path = self._lowered(other, split=False)
-            if path[-1] < energies[-1] * (1 + TIE):
-                best = other
-                energies.append(min(path[-1], energies[-1]))
-        return self.eye[best], energies
-
-    def again(self, last: FloatArray) -> tuple[FloatArray, list[float]]:
-        """From the end of a search with other labels: a new one only if the walks say so."""
-        near, energies = self.nearby(last)
-        if self._named(near.argmax(axis=1))[1] <= CLEARLY:
-            return near, energies
-        best, path = self.everywhere(near)
-        return best, energies + path[1:]
-
-    def _lowered(self, part: IntArray, *, split: bool = True) -> tuple[IntArray, list[float]]:
-        tell("searching a partition")
-        found, path = ratio_partition(
-            self.W, part, self.labelled, home=self.home, loyalty=LOYALTY, split=split
-        )
-        return found, path.tolist()
-
-    def _named(self, part: IntArray) -> tuple[IntArray, float]:
-        """The parts with other names, and how many more classes' walks then end at home."""
-        c = len(self.eye)
-        ends = np.array([c * np.bincount(part, column, c) for column in self.home.T])
-        label, name = linear_sum_assignment(-ends)
-        renamed = label[np.argsort(name)][part]
-        gain = float(ends[label, name].sum() - np.trace(ends))
-        return rounded(self.problem, self.eye[renamed]).argmax(axis=1), gain
-
-
-def search(
-    problem: Problem, graph: Graph, start: FloatArray, *, searched: bool = False
-) -> tuple[FloatArray, list[float]]:
-    """Partition of low ratio from the one c > 1 functions suggest, and the falling energies.
-
-    `searched` tells that the functions are the end of a search with slightly other labels.
-    """
-    partitions = PartitionSearch(problem, graph)
-    if searched:
-        return partitions.again(start)
-    near, to_near = partitions.nearby(start)
-    best, to_best = partitions.everywhere(near)
-    return best, to_near + to_best[1:]
-
-
-def less_even(partition: FloatArray, other: FloatArray) -> bool:
-    """Whether the classes of one partition are clearly less equal in size than those of another.
-
-    Of two classes one has to be next to nothing: a cut between them finds unequal ones, too.
-    """
-    if partition.shape[1] == 2:
-        return bool(partition.mean(axis=0).min() < NOTHING <= other.mean(axis=0).min())
-    return _evenness(other) - _evenness(partition) > LESS_EVEN
-
-
-def _evenness(partition: FloatArray) -> float:
-    """Effective number of classes over their number: 1 for equal classes."""
-    shares = partition.mean(axis=0)
-    shares = shares[shares > 0]
-    return float(np.exp(-np.sum(shares * np.log(shares))) / partition.shape[1])
-
-
-def _walks(problem: Problem, W: csr_array) -> FloatArray:
-    """Where short random walks from the labels of each class end, (N, c)."""
-    degree = W.sum(axis=1)
-    walk = (diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ W).T.tocsr()
-    mass = np.zeros((W.shape[0], problem.n_columns))
-    mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
-    for _ in range(WALK):
-        mass = walk @ mass
-    return mass
 
 
 def shares_of(partition: FloatArray) -> FloatArray:

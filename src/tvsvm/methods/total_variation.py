@@ -8,9 +8,10 @@ import numpy as np
 from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
+from tvsvm.methods.candidates import Candidate, Progress, lowest
+from tvsvm.methods.partition import search
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import partition_energy, search, shares_of
-from tvsvm.methods.search import Candidate, Progress, lowest
+from tvsvm.methods.ratio import partition_energy, shares_of
 from tvsvm.results import FloatArray
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 

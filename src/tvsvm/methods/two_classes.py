@@ -8,8 +8,9 @@ import numpy as np
 from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.cheeger import cheeger, softened
+from tvsvm.methods.partition import CLEARLY, search
 from tvsvm.methods.problem import MethodResult, Problem
-from tvsvm.methods.ratio import CLEARLY, ratio_energy, search
+from tvsvm.methods.ratio import ratio_energy
 from tvsvm.results import FloatArray
 from tvsvm.solvers import simplex_projection
 from tvsvm.start import first_guesses

@@ -1,0 +1,145 @@
+"""The search for a partition of low balanced ratio that the labels agree with, for c > 1 classes.
+
+The energy that is lowered is the ratio, and more the fewer random walks from the labels end in
+their own class.
+"""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array, diags_array
+
+from tvsvm._telling import tell
+from tvsvm.graph import Graph
+from tvsvm.methods.problem import Problem
+from tvsvm.methods.ratio import rounded, shares_of
+from tvsvm.results import FloatArray, IntArray
+from tvsvm.solvers import ratio_partition
+
+WALK = 16  # steps of a random walk from a label
+TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or walks, something
+LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
+NOTHING = 0.05  # share of the rows in one of two classes that gives it away as well
+SAME = 0.01  # share of the rows by which partitions may differ and count as the same
+LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
+
+
+def search(
+    problem: Problem, graph: Graph, start: FloatArray, *, searched: bool = False
+) -> tuple[FloatArray, list[float]]:
+    """Partition of low ratio from the one c > 1 functions suggest, and the falling energies.
+
+    `searched` tells that the functions are the end of a search with slightly other labels.
+    """
+    partitions = PartitionSearch(problem, graph)
+    if searched:
+        return partitions.again(start)
+    near, to_near = partitions.nearby(start)
+    best, to_best = partitions.everywhere(near)
+    return best, to_near + to_best[1:]
+
+
+class PartitionSearch:
+    """Partitions of the rows of a problem as one-hot functions, near to others and anywhere."""
+
+    def __init__(self, problem: Problem, graph: Graph) -> None:
+        self._problem = problem
+        self._W = csr_array(graph.affinity)
+        self._home = _walks(problem, self._W) / problem.n_columns
+        self._labelled = np.zeros(self._W.shape[0], dtype=bool)
+        self._labelled[problem.rows] = True
+
+    def nearby(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
+        """The partition that functions suggest, lowered by moves alone, and its energies."""
+        return self._lowered(rounded(self._problem, start), split=False)
+
+    def everywhere(self, near: FloatArray) -> tuple[FloatArray, list[float]]:
+        """A partition that may be far away, and the falling energies.
+
+        First classes are split anew. An untypical label can hold a class in the wrong place;
+        therefore the partition is then improved regardless of labels, and its parts are named by
+        where the walks end. That one is kept if its energy is lower, too.
+        """
+        best, energies = self._lowered(near)
+        free, _ = ratio_partition(self._W, best.argmax(axis=1), np.zeros_like(self._labelled))
+        other, _ = self._named(free)
+        if self._differ(other, best) and not self._less_even(other, best):
+            other, path = self._lowered(other)
+            if path[-1] < energies[-1] and not self._less_even(other, best):
+                best = other
+                energies.append(path[-1])
+        # The ratio hardly sees which of two labels in one part is the misplaced one.
+        other, gain = self._named(best.argmax(axis=1))
+        if gain > CLEARLY:
+            other, path = self._lowered(other, split=False)
+            if path[-1] < energies[-1] * (1 + TIE):
+                best = other
+                energies.append(min(path[-1], energies[-1]))
+        return best, energies
+
+    def again(self, last: FloatArray) -> tuple[FloatArray, list[float]]:
+        """From the end of a search with other labels: a new one only if the walks say so."""
+        near, energies = self.nearby(last)
+        if self._named(near.argmax(axis=1))[1] <= CLEARLY:
+            return near, energies
+        best, path = self.everywhere(near)
+        return best, energies + path[1:]
+
+    def _lowered(
+        self, partition: FloatArray, *, split: bool = True
+    ) -> tuple[FloatArray, list[float]]:
+        tell("searching a partition")
+        part, path = ratio_partition(
+            self._W,
+            partition.argmax(axis=1),
+            self._labelled,
+            home=self._home,
+            loyalty=LOYALTY,
+            split=split,
+        )
+        return self._one_hot(part), path.tolist()
+
+    def _named(self, part: IntArray) -> tuple[FloatArray, float]:
+        """The parts with other names, and how many more classes' walks then end at home."""
+        c = self._problem.n_columns
+        ends = np.array([c * np.bincount(part, column, c) for column in self._home.T])
+        label, name = linear_sum_assignment(-ends)
+        gain = float(ends[label, name].sum() - np.trace(ends))
+        return rounded(self._problem, self._one_hot(label[np.argsort(name)][part])), gain
+
+    def _one_hot(self, part: IntArray) -> FloatArray:
+        return np.eye(self._problem.n_columns)[part]
+
+    @staticmethod
+    def _differ(partition: FloatArray, other: FloatArray) -> bool:
+        return bool(np.mean(partition.argmax(axis=1) != other.argmax(axis=1)) > SAME)
+
+    @staticmethod
+    def _less_even(partition: FloatArray, other: FloatArray) -> bool:
+        return less_even(shares_of(partition), shares_of(other))
+
+
+def less_even(shares: FloatArray, others: FloatArray) -> bool:
+    """Whether the classes of one partition are clearly less equal in size than those of another.
+
+    Of two classes one has to be next to nothing: a cut between them finds unequal ones, too.
+    """
+    if shares.size == 2:
+        return bool(shares.min() < NOTHING <= others.min())
+    return _evenness(others) - _evenness(shares) > LESS_EVEN
+
+
+def _evenness(shares: FloatArray) -> float:
+    """Effective number of classes over their number: 1 for equal classes."""
+    some = shares[shares > 0]
+    return float(np.exp(-np.sum(some * np.log(some))) / shares.size)
+
+
+def _walks(problem: Problem, W: csr_array) -> FloatArray:
+    """Where short random walks from the labels of each class end, (N, c)."""
+    degree = W.sum(axis=1)
+    walk = (diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ W).T.tocsr()
+    mass = np.zeros((W.shape[0], problem.n_columns))
+    mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
+    for _ in range(WALK):
+        mass = walk @ mass
+    return mass
