@@ -11,7 +11,7 @@ from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
 from tvsvm.methods.problem import Problem
-from tvsvm.start import eigenvectors, first_guesses, poisson
+from tvsvm.start import EVEN, eigenvectors, first_guesses, poisson
 
 
 def path(n_nodes, weight=1.0):
@@ -62,22 +62,20 @@ def test_poisson_against_the_pseudo_inverse(columns):
     sources[rows] = weights[:, None] * (targets - mean)
     expected = np.linalg.pinv(graph.laplacian.toarray()) @ sources
     if columns == 3:
-        expected /= 3 * mean
+        expected /= (3 * mean) ** EVEN
     u = poisson(problem_on(graph, rows, targets, weights), graph)
     np.testing.assert_allclose(u - u.mean(axis=0), expected, atol=1e-3)
     np.testing.assert_allclose(graph.degrees @ u, 0.0, atol=1e-9)
 
 
-def test_poisson_does_not_favour_a_class_for_the_weight_of_its_labels():
+def test_poisson_hardly_favours_a_class_for_the_weight_of_its_labels():
     graph = connected_graph(np.random.default_rng(3), 12)
     rows, codes = np.array([1, 4, 5, 9, 11]), np.array([0, 1, 2, 1, 0])
-
-    def differences(weight):
-        weights = np.where(codes == 1, weight, 1.0)
-        u = poisson(problem_on(graph, rows, np.eye(3)[codes], weights), graph)
-        return (u[:, 1:] - u[:, :1]) / weights.sum()
-
-    np.testing.assert_allclose(differences(5.0), differences(1.0), atol=1e-3)
+    weights = np.where(codes == 1, 5.0, 1.0)
+    problem = problem_on(graph, rows, np.eye(3)[codes], weights)
+    spread = np.ptp(poisson(problem, graph), axis=0)
+    plain = spread * (3 * np.bincount(codes, weights) / weights.sum()) ** EVEN
+    assert spread[1] / spread[0] < 0.6 * plain[1] / plain[0]
 
 
 def test_poisson_in_components():

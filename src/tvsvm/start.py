@@ -15,6 +15,9 @@ from tvsvm.results import FloatArray
 from tvsvm.solvers import laplacian_solve, leading_eigenvectors
 
 TINY = np.finfo(np.float64).tiny
+# How little the number of labels of a class says about its size: nothing is 1. It says little where
+# somebody chose the rows, and with few labels also where chance did.
+EVEN = 0.75
 TOL = 1e-4  # of the residual: on MNIST one row in ten thousand changes its class if it is zero
 
 
@@ -38,10 +41,10 @@ def first_guesses(
 def poisson(problem: Problem, graph: Graph) -> FloatArray:
     """Solve L u = Σ_i (y_i - ȳ) δ_i with Σ_i d_i u_i = 0, d the degrees, in every component.
 
-    Of c > 1 functions each is divided by c times the share of the labels that are of its class: a
-    class gains nothing by having more labels than another. For one function that is so anyway. In a
-    component all of whose labels are of one class, every row is of that class. Rows that no label
-    reaches are left to the kernel.
+    Of c > 1 functions each is divided by (c times the share of the labels that are of its class) to
+    the power EVEN: a class gains little by having more labels than another. For one function that
+    is so anyway. In a component all of whose labels are of one class, every row is of that class.
+    Rows that no label reaches are left to the kernel.
     """
     tell("first guess")
     components = graph.component_labels
@@ -54,11 +57,9 @@ def poisson(problem: Problem, graph: Graph) -> FloatArray:
     mean = totals / np.where(weight > 0, weight, 1.0)[:, None]
     sources[problem.rows] -= mean[here] * problem.weights[:, None]
     if problem.n_columns > 1:
-        # How many labels a class has does not tell its size where somebody chose the rows, and with
-        # few labels not even where chance did.
         present = totals > 0
         shares = np.where(present, mean * present.sum(axis=1, keepdims=True), np.inf)
-        sources[problem.rows] /= shares[here]
+        sources[problem.rows] /= shares[here] ** EVEN
     guess = laplacian_solve(graph.affinity, sources, tol=TOL, components=components).solution
     # Of the solutions, which differ by a constant, the one to which a random walk converges
     # (Calder, Cook, Thorpe and Slepčev, ICML 2020): a mean over rows instead gives those with few

@@ -23,11 +23,12 @@ class AutoTV(GraphClassifier):
 
     over labelled rows i, for four terms S that compete: none (RLS), the graph Laplacian (LapRLS),
     weak total variation from Poisson learning, and total variation from a partition of low
-    balanced ratio Σ_k cut_k / B_k (TVRLS). The favourite is the last, or the third if the cut
-    crosses more than a twentieth of the edge weight or leaves some classes next to nothing; then
-    the last is out. If there are labels to spare, folds of them are held back, and a method that
-    misses clearly fewer of them takes the favourite's place. For more than two classes both are
-    judged by a partition that is quickly found; the result comes from a longer search.
+    balanced ratio Σ_k cut_k / B_k (TVRLS; for two classes the ratio itself, CheegerRLS). The
+    favourite is the last, or the third if the cut crosses more than a twentieth of the edge weight
+    (more than two classes) or leaves some classes next to nothing; then the last is out. If there
+    are labels to spare, folds of them are held back, and a method that misses clearly fewer of
+    them takes the favourite's place. Both are judged by a cut that is quickly found; the result
+    comes from a longer search.
     """
 
     tol: float = parameter(

@@ -41,7 +41,8 @@ class Choice:
     ----------
     method : str
         "kernel", "laplacian", "smooth" (weak total variation from Poisson learning) or
-        "balanced" (total variation from a partition of low ratio).
+        "balanced" (total variation from a partition of low ratio; for two classes the cut of
+        low ratio itself).
     reason : str
         One sentence.
     held_back : dict
@@ -174,10 +175,15 @@ def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tupl
     cut = cut_share(graph, partition)
     if less_even(shares_of(partition), shares_of(other)):
         return "smooth", "the balanced cut would leave some classes next to nothing"
+    if cut > CUT_LIMIT and problem.n_columns > 2:
+        return (
+            "smooth",
+            f"the classes overlap: {cut:.0%} of the links between similar rows would be cut",
+        )
     if cut > CUT_LIMIT:
         return (
-            "balanced" if problem.n_columns == 2 else "smooth",
-            f"the classes overlap: {cut:.0%} of the links between similar rows would be cut",
+            "balanced",
+            f"the classes overlap, but through the kernel a cut was found, of {cut:.0%} of the links",
         )
     return (
         "balanced",

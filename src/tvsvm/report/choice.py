@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 IN_WORDS = {
-    "balanced": "divided the rows where they hang together least, as TVRLS does",
+    "balanced": "divided the rows where they hang together least",
     "smooth": "let the labels spread among similar rows, with a weak total variation",
     "laplacian": "let the labels spread smoothly among similar rows, as LapRLS does",
     "kernel": "learnt from the labelled rows alone, as RLS does",
