@@ -183,7 +183,7 @@ def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tupl
     if cut > CUT_LIMIT:
         return (
             "balanced",
-            f"the classes overlap, but through the kernel a cut was found, of {cut:.0%} of the links",
+            f"the classes overlap: a cut found through the kernel crosses {cut:.0%} of the links",
         )
     return (
         "balanced",
