@@ -12,7 +12,7 @@ from test_losses import make_problem
 from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
-from tvsvm.methods.partition import less_even, search
+from tvsvm.methods.partition import PartitionSearch, less_even
 from tvsvm.methods.problem import Problem
 from tvsvm.methods.ratio import (
     balance,
@@ -191,7 +191,7 @@ def test_parts_get_the_names_of_the_labels_around_them(swapped):
     space = RKHS(X, unit_diagonal=True, random_state=0)
     problem = Problem(space, np.array([0, 80]), np.eye(2), np.ones(2), graph)
     guess = 1 - truth if swapped else truth
-    partition, energies = search(problem, graph, np.eye(2)[guess])
+    partition, energies = PartitionSearch(problem, graph).search(np.eye(2)[guess])
     np.testing.assert_array_equal(partition.argmax(axis=1), truth)
     assert np.all(np.diff(energies) <= 0)
 
@@ -222,7 +222,7 @@ def test_labels_in_a_foreign_cluster_do_not_keep_their_class_there():
     graph = knn_graph(X, random_state=0).scaled(mean_degree=1.0)
     space = RKHS(X, unit_diagonal=True, random_state=0)
     problem = Problem(space, rows, np.eye(4), np.ones(4), graph)
-    partition, energies = search(problem, graph, poisson(problem, graph))
+    partition, energies = PartitionSearch(problem, graph).search(poisson(problem, graph))
     most = [np.bincount(partition.argmax(axis=1)[truth == k], minlength=4) for k in range(4)]
     assert set(np.argmax(most, axis=1)) == {0, 1, 2, 3}
     assert np.max(most, axis=1).sum() > 300

@@ -9,7 +9,7 @@ from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.candidates import Candidate, Progress, lowest
-from tvsvm.methods.partition import search
+from tvsvm.methods.partition import PartitionSearch
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
 from tvsvm.methods.total_variation import TVStrengths, many_classes
@@ -120,7 +120,7 @@ def softened(problem: Problem, result: MethodResult) -> MethodResult:
 
 def _searched(problem: Problem, graph: Graph, start: FloatArray) -> Candidate:
     """The partition next to one that steps down the ratio had found: they gained no more there."""
-    best, path = search(problem, graph, start, searched=True)
+    best, path = PartitionSearch(problem, graph).again(start)
     energy = ratio_energy(graph, best)
     return Candidate(best, energy, 0.0, len(path), Status.CONVERGED, [energy])
 

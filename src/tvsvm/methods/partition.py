@@ -23,21 +23,6 @@ SAME = 0.01  # share of the rows by which partitions may differ and count as the
 LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
 
 
-def search(
-    problem: Problem, graph: Graph, start: FloatArray, *, searched: bool = False
-) -> tuple[FloatArray, list[float]]:
-    """Partition of low ratio from the one c > 1 functions suggest, and the falling energies.
-
-    `searched` tells that the functions are the end of a search with slightly other labels.
-    """
-    partitions = PartitionSearch(problem, graph)
-    if searched:
-        return partitions.again(start)
-    near, to_near = partitions.nearby(start)
-    best, to_best = partitions.everywhere(near)
-    return best, to_near + to_best[1:]
-
-
 class PartitionSearch:
     """Partitions of the rows of a problem as one-hot functions, near to others and anywhere."""
 
@@ -47,6 +32,12 @@ class PartitionSearch:
         self._home = _walks(problem, self._W) / problem.n_columns
         self._labelled = np.zeros(self._W.shape[0], dtype=bool)
         self._labelled[problem.rows] = True
+
+    def search(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
+        """Partition of low energy from the one that functions suggest, and the falling energies."""
+        near, to_near = self.nearby(start)
+        best, to_best = self.everywhere(near)
+        return best, to_near + to_best[1:]
 
     def nearby(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
         """The partition that functions suggest, lowered by moves alone, and its energies."""
@@ -83,6 +74,10 @@ class PartitionSearch:
             return near, energies
         best, path = self.everywhere(near)
         return best, energies + path[1:]
+
+    def price(self, partition: FloatArray) -> float:
+        """How many times its ratio the energy of a partition is, for walks that end elsewhere."""
+        return 1 + LOYALTY * (1 - float(np.sum(self._home * partition)))
 
     def _lowered(
         self, partition: FloatArray, *, split: bool = True

@@ -9,7 +9,7 @@ from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.candidates import Candidate, Progress, lowest
-from tvsvm.methods.partition import search
+from tvsvm.methods.partition import PartitionSearch
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import partition_energy, shares_of
 from tvsvm.results import FloatArray
@@ -128,7 +128,8 @@ def many_classes(
     if paper:
         partition, sizes = start, [np.full(problem.n_columns, 1 / problem.n_columns)]
     else:
-        partition, _ = search(problem, graph, start, searched=searched)
+        partitions = PartitionSearch(problem, graph)
+        partition, _ = partitions.again(start) if searched else partitions.search(start)
         found = shares_of(partition)
         corrected = prior(found)
         sizes = [found] if np.allclose(found, corrected) else [found, corrected]

@@ -8,14 +8,13 @@ import numpy as np
 from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.cheeger import cheeger, softened
-from tvsvm.methods.partition import CLEARLY, search
+from tvsvm.methods.partition import CLEARLY, PartitionSearch
 from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.results import FloatArray
 from tvsvm.solvers import simplex_projection
-from tvsvm.start import first_guesses
+from tvsvm.start import poisson
 
-N_STARTS = 3
 CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
 
 Method = Callable[[Problem], MethodResult]
@@ -36,12 +35,12 @@ def by_one_function(problem: Problem, method: Method) -> MethodResult:
 def balanced_cut(
     problem: Problem, loss: Loss, *, lam: float, r: float, tol: float, quick: bool = False
 ) -> MethodResult:
-    """Cheeger's cut, one function with targets ±1, from the usual starts and a partition search.
+    """Cheeger's cut, one function with targets ±1, from Poisson learning or a partition search.
 
-    The end that follows from the search is taken if its ratio is clearly lower although each
-    percent of the rows that it has elsewhere than Poisson learning counts as a percent of ratio.
-    If the cut that follows from Poisson learning is long, that one is the answer: where classes
-    overlap, lower ratios are noise of the graph. It is also the answer if it is to be `quick`.
+    The end that follows from the search is taken if its ratio, raised for random walks from the
+    labels that end on the other side, is clearly lower. If the cut that follows from Poisson
+    learning is long, that one is the answer: where classes overlap, lower ratios are noise of the
+    graph. It is also the answer if it is to be `quick`.
     """
     graph = problem.graph
     assert graph is not None
@@ -49,18 +48,16 @@ def balanced_cut(
     def cut_from(start: FloatArray) -> MethodResult:
         return cheeger(problem, loss, [start], lam=lam, r=r, tol=tol)
 
-    def ratio(found: MethodResult) -> float:
-        return ratio_energy(graph, _sides(found))
-
     def cost(found: MethodResult) -> float:
-        return ratio(found) * (1 + float(np.mean((found.solution > 0) != (guesses[0] > 0))))
+        sides = one_function_a_class(found.solution)
+        return ratio_energy(graph, sides) * partitions.price(sides)
 
-    guesses = first_guesses(problem, graph, 1 if quick else N_STARTS, np.random.RandomState(0))
-    best = cut_from(guesses[0])
-    if not quick and cut_share(graph, _sides(best) / 2) <= CUT_LIMIT:
-        best = min([best, *map(cut_from, guesses[1:])], key=ratio)
-        one_a_class = replace(problem, targets=one_function_a_class(problem.targets))
-        partition, _ = search(one_a_class, graph, one_function_a_class(guesses[0]))
+    guess = poisson(problem, graph)
+    best = cut_from(guess)
+    if not quick and cut_share(graph, one_function_a_class(best.solution)) <= CUT_LIMIT:
+        two_columns = replace(problem, targets=one_function_a_class(problem.targets))
+        partitions = PartitionSearch(two_columns, graph)
+        partition, _ = partitions.search(one_function_a_class(guess))
         other = cut_from(partition @ [[-1.0], [1.0]])
         if cost(other) < (1 - CLEARLY) * cost(best):
             best = other
@@ -72,12 +69,7 @@ def one_function_a_class(f: FloatArray) -> FloatArray:
     return np.hstack([f <= 0, f > 0]).astype(np.float64)
 
 
-def cut_share(graph: Graph, F: FloatArray) -> float:
-    """Share of the edge weight that functions of 0 and 1, or ±½, cut."""
+def cut_share(graph: Graph, partition: FloatArray) -> float:
+    """Share of the edge weight between the classes of a partition, (N, c) and one-hot."""
     weight = float(graph.edge_weights.sum())
-    variation = float(np.sum(graph.total_variation(F))) / min(F.shape[1], 2)
-    return variation / weight if weight > 0 else 0.0
-
-
-def _sides(found: MethodResult) -> FloatArray:
-    return np.where(found.solution > 0, 1.0, -1.0)
+    return float(np.sum(graph.total_variation(partition))) / 2 / weight if weight > 0 else 0.0
