@@ -3,7 +3,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_blobs
+from sklearn.datasets import load_breast_cancer, load_digits, make_blobs
+from sklearn.preprocessing import StandardScaler
 
 from tvsvm import AutoTV
 from tvsvm.methods.auto import _folds, _held_back
@@ -82,3 +83,27 @@ def test_a_class_always_keeps_a_label():
     assert fold[6] == -1
     for f in range(fold.max() + 1):
         assert set(codes[fold != f]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("few", [1, 2, 5])
+def test_a_class_with_few_labels_is_not_outvoted(few):
+    # Labels held back are nearly all of one class, and a method that knows no other misses none.
+    X, truth = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    y = np.full(len(truth), -1)
+    for k, count in enumerate((100, few)):
+        y[np.random.RandomState(0).permutation(np.flatnonzero(truth == k))[:count]] = k
+    model = AutoTV(random_state=0).fit(X, y)
+    assert np.mean(model.transduction_[y < 0] != truth[y < 0]) < 0.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_swapping_the_names_of_two_classes_swaps_the_answer(seed):
+    rng = np.random.default_rng(seed)
+    truth = np.repeat([0, 1], 60)
+    X = rng.standard_normal((120, 4)) + 2 * truth[:, None] * [1, 0, 0, 0]
+    y = np.where(rng.random(120) < 0.2, truth, -1)
+    found = AutoTV(random_state=0).fit(X, y)
+    swapped = AutoTV(random_state=0).fit(X, np.where(y < 0, -1, 1 - y))
+    assert swapped.report_["method"] == found.report_["method"]
+    np.testing.assert_array_equal(swapped.transduction_, 1 - found.transduction_)

@@ -194,9 +194,13 @@ def test_doubtful_label_gives_way(Classifier):
 
 
 @each_classifier
-def test_negative_weight_is_refused(Classifier):
-    with pytest.raises(ValueError, match=r"must not be negative. Got -2.0; pass 0"):
-        Classifier().fit(np.eye(3), [0, 1, -1], sample_weight=[1, -2, 1])
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(-2, "must not be negative. Got -2.0; pass 0"), (1e20, r"not be above 1e\+12. Got 1e\+20")],
+)
+def test_absurd_weight_is_refused(Classifier, weight, message):
+    with pytest.raises(ValueError, match=message):
+        Classifier().fit(np.eye(3), [0, 1, -1], sample_weight=[1, weight, 1])
 
 
 # ---- what must not change the answer -----------------------------------------------------------

@@ -8,6 +8,7 @@ from scipy.sparse import block_diag
 from test_losses import convex_loss, make_problem, solve
 from threadpoolctl import threadpool_limits
 
+import tvsvm
 from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Hinge, Squared
@@ -309,3 +310,12 @@ def test_the_last_state_leads_to_the_same_end_and_is_one_itself(loss):
     np.testing.assert_allclose(functions(problem, warm), functions(problem, cold), atol=1e-3)
     assert run(fewer, loss, start=last.state, tol=1e-5).n_iter <= 2
     np.testing.assert_array_equal([last.state.G, last.state.multiplier], state)
+
+
+@pytest.mark.parametrize("Classifier", [tvsvm.LapRLS, tvsvm.LapSVM])
+def test_a_space_without_constants(Classifier):
+    # The mean of the functions of a linear kernel on centred rows is zero, and cannot be scaled.
+    X = np.array([[-2.0], [-1], [1], [2]])
+    model = Classifier(kernel="linear").fit(X, [0, 0, 1, -1])
+    np.testing.assert_array_equal(model.transduction_, [0, 0, 1, 1])
+    assert np.abs(model.dual_coef_).max() < 100

@@ -57,7 +57,7 @@ def poisson(problem: Problem, graph: Graph) -> FloatArray:
     mean = totals / np.where(weight > 0, weight, 1.0)[:, None]
     sources[problem.rows] -= mean[here] * problem.weights[:, None]
     if problem.n_columns > 1:
-        present = totals > 0
+        present = mean > 0
         shares = np.where(present, mean * present.sum(axis=1, keepdims=True), np.inf)
         sources[problem.rows] /= shares[here] ** EVEN
     guess = laplacian_solve(graph.affinity, sources, tol=TOL, components=components).solution

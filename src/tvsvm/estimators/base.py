@@ -32,6 +32,7 @@ KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "linear", "cosine", "precomput
 KERNEL_PARAMS = ("gamma", "degree", "coef0")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NON_NEGATIVE = Interval(Real, 0, None, closed="left")
+LARGEST_WEIGHT = 1e12  # of a label: with larger ones the systems lose all digits
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
@@ -151,6 +152,11 @@ Names of the columns of `X`, if all are strings.""",
             raise ValueError(
                 f"`sample_weight` must not be negative. Got {weights.min()}; pass 0 for labels "
                 "that are to be ignored."
+            )
+        if weights.max() > LARGEST_WEIGHT:
+            raise ValueError(
+                f"`sample_weight` must not be above {LARGEST_WEIGHT:g}. Got {weights.max():.3g}; "
+                "divide all of them by the same number."
             )
         labels = read_labels(y, X.shape[0], unlabeled=self.unlabeled, ignore=weights == 0)
         with one_blas_thread(), parts_told(type(self).__name__, verbose=self.verbose):

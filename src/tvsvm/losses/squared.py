@@ -10,6 +10,8 @@ from tvsvm.results import FloatArray, Status
 if TYPE_CHECKING:
     from tvsvm.methods.problem import Problem
 
+ALIKE = 0.5  # share of a function's square that must be in its mean to call it a constant
+
 
 @dataclass(frozen=True)
 class Squared:
@@ -58,10 +60,17 @@ class Squared:
     def shift(
         self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Functions for targets moved so that the average row moves by `by` (c,)."""
+        """Functions for targets moved so that the average row moves by `by` (c,).
+
+        Where the space cannot move all rows alike, as with a linear kernel on centred rows, the
+        intercept does it.
+        """
         ones = replace(problem, targets=np.ones((problem.rows.size, 1)))
         W, F, _ = self.kernel_step(ones, lam=lam, gamma=gamma)(None)
-        scale = by / F.mean()
+        mean = float(F.mean())
+        if mean**2 <= ALIKE * float(np.mean(F**2)):
+            return np.zeros((len(W), by.size)), np.zeros((len(F), by.size)), by
+        scale = by / mean
         return W * scale, F * scale, np.zeros(by.size)
 
 

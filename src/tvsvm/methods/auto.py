@@ -200,31 +200,32 @@ def _folds(problem: Problem) -> tuple[IntArray, int]:
     counts = np.bincount(codes, minlength=problem.n_columns)
     n_folds = min(MOST_FOLDS, int(counts.max()))
     fold = np.full(codes.size, -1)
-    random = np.random.RandomState(0)
+    order = np.random.RandomState(0).permutation(codes.size)  # whatever the classes are called
     for k in np.flatnonzero(counts >= 2):
-        rows = random.permutation(np.flatnonzero(codes == k))
+        rows = order[codes[order] == k]
         fold[rows] = np.arange(rows.size) % n_folds
     return fold, int(np.sum(fold >= 0))
-
-
-def _noise(wrong: float) -> float:
-    """By how many missed labels two methods may differ by chance: a standard deviation."""
-    return float(np.sqrt(wrong + 1))
 
 
 def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> dict[str, float]:
     """Share of held-back labels missed by the favourite and by each method clearly better than it.
 
-    Empty if there is fewer than one label a class to hold back. Another method is given up as
-    soon as it cannot be clearly better.
+    Classes count the same however many labels they have: else whatever gives all rows to the class
+    with most of them misses fewest. Clearly is more than a standard deviation. Empty if there is
+    fewer than one label a class to hold back, or none but of one class. Another method is given
+    up as soon as it cannot be clearly better.
     """
     fold, count = _folds(problem)
-    if count < max(problem.n_columns, 6):
+    codes = problem.targets.argmax(axis=1)
+    held = np.bincount(codes[fold >= 0], minlength=problem.n_columns)
+    if count < max(problem.n_columns, 6) or np.sum(held > 0) < 2:
         return {}
+    weight = (count / np.sum(held > 0) / np.maximum(held, 1))[codes]
+    one = float(weight[fold >= 0].max()) ** 2
     missed: dict[str, float] = {}
     to_beat, fewest = np.inf, np.inf  # what the favourite missed, and the best one so far
     for name in sorted(methods, key=lambda name: name != favourite):
-        wrong = tried = 0
+        wrong = variance = 0.0
         n_folds = fold.max() + 1
         for f in range(n_folds):
             test = fold == f
@@ -236,13 +237,14 @@ def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> 
             )
             with part_of(f"labels held back, fold {f + 1} of {n_folds}", f / n_folds):
                 found = methods[name](part).solution[problem.rows[test]].argmax(axis=1)
-            wrong += int(np.sum(found != problem.targets[test].argmax(axis=1)))
-            tried += int(test.sum())
-            if wrong + _noise(wrong) >= to_beat or wrong >= fewest:
+            misses = weight[test][found != codes[test]]
+            wrong += float(misses.sum())
+            variance += float(np.sum(misses**2))
+            if wrong + np.sqrt(variance + one) >= to_beat or wrong >= fewest:
                 break
         else:
-            missed[name] = wrong / tried
+            missed[name] = wrong / count
             to_beat, fewest = min(to_beat, missed[favourite] * count), wrong
-        if to_beat <= _noise(0):
+        if to_beat <= np.sqrt(one):
             break
     return missed
