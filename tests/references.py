@@ -49,3 +49,12 @@ def tv_problem_with_known_solution(rng, graph, n_levels=3):
     p = np.where(steps != 0, np.sign(steps) * bound, rng.uniform(-1, 1, bound.size) * bound)
     Z = G + graph.difference_adjoint(p)
     return Z, strength, G, p
+
+
+def grid(n):
+    """Four-neighbour grid with unit weights: sweeps alone are slow on it."""
+    index = np.arange(n * n).reshape(n, n)
+    W = np.zeros((n * n, n * n))
+    for a, b in ((index[:, :-1], index[:, 1:]), (index[:-1], index[1:])):
+        W[a.ravel(), b.ravel()] = W[b.ravel(), a.ravel()] = 1.0
+    return Graph(W)

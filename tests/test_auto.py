@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tvsvm import AutoTV
 from tvsvm.methods.auto import _folds, _held_back
-from tvsvm.methods.problem import Problem
+from tvsvm.problem import Problem
 
 
 def partly(truth, per_class, seed=0):

@@ -8,7 +8,7 @@ from tvsvm import TVRLS, CheegerRLS, CheegerSVM, LapRLS
 from tvsvm.kernel import RKHS
 from tvsvm.labels import codes_of, distributions_of
 from tvsvm.methods.cheeger import softened
-from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import Status
 
 

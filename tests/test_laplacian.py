@@ -13,8 +13,8 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Hinge, Squared
 from tvsvm.methods.laplacian import laplacian
-from tvsvm.methods.problem import Problem
 from tvsvm.methods.supervised import supervised
+from tvsvm.problem import Problem
 from tvsvm.results import Status
 
 LOSSES = [Squared(3.0), Hinge(2.0)]

@@ -7,7 +7,7 @@ from references import random_graph
 
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Hinge, Squared
-from tvsvm.methods.problem import Problem
+from tvsvm.problem import Problem
 from tvsvm.results import Status
 
 LOSSES = [Squared(3.0), Hinge(0.7)]

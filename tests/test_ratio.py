@@ -13,7 +13,6 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
 from tvsvm.methods.partition import PartitionSearch, less_even
-from tvsvm.methods.problem import Problem
 from tvsvm.methods.ratio import (
     balance,
     best_level,
@@ -24,6 +23,7 @@ from tvsvm.methods.ratio import (
     rounded,
     shares_of,
 )
+from tvsvm.problem import Problem
 from tvsvm.start import poisson
 
 cases = settings(deadline=None, derandomize=True, max_examples=40)

@@ -10,7 +10,7 @@ from scipy.sparse import block_diag
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
-from tvsvm.methods.problem import Problem
+from tvsvm.problem import Problem
 from tvsvm.start import EVEN, eigenvectors, first_guesses, poisson
 
 

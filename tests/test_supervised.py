@@ -8,8 +8,8 @@ from sklearn.svm import SVC
 from tvsvm import RLS, SVM
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Hinge, Squared
-from tvsvm.methods.problem import Problem
 from tvsvm.methods.supervised import supervised
+from tvsvm.problem import Problem
 
 LOSSES = [Squared(2.0), Hinge(1.5)]
 LAM = 0.3

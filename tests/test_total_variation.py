@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from references import (
+    grid,
     random_graph,
     tv_objective,
     tv_problem_with_known_solution,
@@ -12,20 +13,10 @@ from scipy.optimize import minimize
 
 from tvsvm.graph import Graph
 from tvsvm.results import Status
-from tvsvm.solvers import _tv_flow, _tv_sweeps, graph_tv_prox, total_variation
-from tvsvm.solvers._tv_sweeps import HALF_REGISTER, REGISTER
+from tvsvm.solvers import graph_tv_prox, total_variation
 
 METHODS = ["hybrid", "primal-dual"]
 REACHABLE = {"hybrid": 1e-12, "primal-dual": 1e-5}  # the paper's O(1/n²) is slow at the end
-
-
-def grid(n):
-    """Four-neighbour grid with unit weights: sweeps alone are slow on it."""
-    index = np.arange(n * n).reshape(n, n)
-    W = np.zeros((n * n, n * n))
-    for a, b in ((index[:, :-1], index[:, 1:]), (index[:-1], index[1:])):
-        W[a.ravel(), b.ravel()] = W[b.ravel(), a.ravel()] = 1.0
-    return Graph(W)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -65,93 +56,6 @@ def test_flow_is_exact_where_sweeps_are_slow():
     assert result.converged  # 60 sweeps alone do not come near, see the next line
     assert not graph_tv_prox(graph, Z, 5.0, tol=1e-12, max_iter=60, method="primal-dual").converged
     assert result.certificate < 1e-12
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_flow_alone_solves_from_any_feasible_dual(seed):
-    rng = np.random.default_rng(seed)
-    graph = random_graph(rng, 30, density=0.2, spread=2.0)
-    Z, strength, G, _ = tv_problem_with_known_solution(rng, graph)
-    bound = strength * graph.edge_weights
-    p = rng.uniform(-1, 1, bound.size) * bound
-    g = (Z - graph.difference_adjoint(p))[graph.order]
-    x = np.empty_like(g)
-    layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert _tv_flow.solve_column(*layout, bound, g, p, x, 0.0, 10**9)
-    np.testing.assert_allclose(x, G[graph.order], atol=1e-9)
-    np.testing.assert_allclose(g, x, atol=1e-9)
-    assert np.all(np.abs(p) <= bound)
-
-
-@pytest.mark.parametrize("allowed", [1e-2, 1e-4])
-def test_flow_leaves_no_more_gap_than_allowed(allowed):
-    rng = np.random.default_rng(0)
-    graph = grid(20)
-    z = np.where(np.arange(400) < 150, 1.0, -1.0) + rng.standard_normal(400)
-    bound, p, x = graph.edge_weights * 2.0, np.zeros(graph.n_edges), np.empty(400)
-    g = z[graph.order]
-    layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert _tv_flow.solve_column(*layout, bound, g, p, x, allowed, 10**9)
-    gap, _ = _tv_sweeps.gap_and_value(
-        graph.indptr, graph.heads, graph.edge_weights, np.array([2.0]),
-        z[graph.order][:, None], g[:, None], p[:, None], x[:, None],
-    )  # fmt: skip
-    assert 0 < gap[0] <= 400 * allowed
-
-
-def test_flow_out_of_work_leaves_a_feasible_dual():
-    rng = np.random.default_rng(0)
-    graph = grid(12)
-    z = rng.standard_normal(144)
-    bound, p, x = graph.edge_weights * 3.0, np.zeros(graph.n_edges), np.empty(144)
-    g = z[graph.order]
-    layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert not _tv_flow.solve_column(*layout, bound, g, p, x, 0.0, 500)
-    assert np.all(np.abs(p) <= bound)
-    np.testing.assert_allclose(g, (z - graph.difference_adjoint(p))[graph.order], atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_vector_sweep_equals_scalar_sweep(dtype):
-    rng = np.random.default_rng(0)
-    graph = random_graph(rng, 40, density=0.2)
-    c = (2 * REGISTER + HALF_REGISTER) // np.dtype(dtype).itemsize
-    Z = rng.standard_normal((40, c)).astype(dtype)
-    strength = rng.random(c).astype(dtype)
-    weights = graph.edge_weights.astype(dtype)
-    edges = graph.indptr, graph.heads
-    g, p = Z.copy(), np.zeros((graph.n_edges, c), dtype)
-    for _ in range(3):
-        _tv_sweeps.sweep_blocks(*edges, weights, strength, g, p)
-    for k in range(c):
-        g1, p1 = Z[:, [k]].copy(), np.zeros((graph.n_edges, 1), dtype)
-        for _ in range(3):
-            _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1)
-        np.testing.assert_array_equal(g[:, k], g1[:, 0])
-        np.testing.assert_array_equal(p[:, k], p1[:, 0])
-
-
-@pytest.mark.parametrize("p_type", [np.float64, np.float32])
-@pytest.mark.parametrize("c", [1, 3, 4, 7, 12])
-def test_vector_loops_equal_their_formulas(p_type, c):
-    rng = np.random.default_rng(0)
-    graph = random_graph(rng, 30, density=0.2)
-    z, g, x = rng.standard_normal((3, 30, c))
-    p = rng.standard_normal((graph.n_edges, c)).astype(p_type)
-    strength, w = rng.random(c), graph.edge_weights
-    tails = np.repeat(np.arange(30), np.diff(graph.indptr))
-    steps = x[tails] - x[graph.heads]
-    terms = w[:, None] * strength * np.abs(steps)
-    gap, value = _tv_sweeps.gap_and_value(graph.indptr, graph.heads, w, strength, z, g, p, x)
-    np.testing.assert_allclose(value, terms.sum(axis=0) + 0.5 * ((x - z) ** 2).sum(axis=0))
-    np.testing.assert_allclose(
-        gap, (terms - p * steps).sum(axis=0) + 0.5 * ((x - g) ** 2).sum(axis=0)
-    )
-    primal = z.copy()
-    _tv_sweeps.push_dual(graph.indptr, graph.heads, p, primal)
-    np.add.at(primal, tails, p)
-    np.subtract.at(primal, graph.heads, p)
-    np.testing.assert_allclose(primal, z, atol=1e-12)
 
 
 @pytest.mark.parametrize("strength", [0.05, 0.5, 5.0])

@@ -11,7 +11,6 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
 from tvsvm.methods import two_classes
-from tvsvm.methods.problem import Problem
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.two_classes import (
     balanced_cut,
@@ -19,6 +18,7 @@ from tvsvm.methods.two_classes import (
     cut_share,
     one_function_a_class,
 )
+from tvsvm.problem import Problem
 
 
 def two_moons():

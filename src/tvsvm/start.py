@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, diags_array
 from tvsvm._telling import tell
 from tvsvm.graph import Graph
 from tvsvm.losses import Squared
-from tvsvm.methods.problem import Problem
+from tvsvm.problem import Problem
 from tvsvm.results import FloatArray
 from tvsvm.solvers import laplacian_solve, leading_eigenvectors
 

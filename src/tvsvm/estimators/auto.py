@@ -11,7 +11,7 @@ from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
 from tvsvm.methods.auto import Choice, auto
-from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 
 

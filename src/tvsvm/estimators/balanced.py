@@ -14,8 +14,8 @@ from tvsvm.estimators.graph import GraphClassifier
 from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.methods.cheeger import cheeger, softened
-from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.total_variation import TVStrengths, total_variation
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 from tvsvm.start import first_guesses, poisson
 

@@ -25,7 +25,7 @@ from tvsvm.estimators.stages import Stages, parts_told
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.labels import Labels, codes_of, distributions_of, read_labels
-from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import BoolArray, FloatArray, IntArray, Status
 
 KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "linear", "cosine", "precomputed")

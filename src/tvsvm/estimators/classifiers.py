@@ -10,8 +10,8 @@ from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
 from tvsvm.losses import Hinge, Squared
 from tvsvm.methods.laplacian import SimplexResult, SimplexState, laplacian
-from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.supervised import supervised
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import IntArray
 
 

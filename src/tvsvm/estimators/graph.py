@@ -11,7 +11,7 @@ from tvsvm.estimators.base import AT_LEAST_ONE, KernelClassifier
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.graph import Graph, knn_graph
 from tvsvm.labels import Labels
-from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.labels import codes_of
-from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 
 

@@ -8,7 +8,7 @@ from time import perf_counter
 from tvsvm._telling import told_by
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
-from tvsvm.methods.problem import MethodResult
+from tvsvm.problem import MethodResult
 
 
 class Stages:

@@ -7,7 +7,7 @@ from tvsvm.losses.squared import Squared
 from tvsvm.results import FloatArray, Status
 
 if TYPE_CHECKING:
-    from tvsvm.methods.problem import Problem
+    from tvsvm.problem import Problem
 
 __all__ = ["Hinge", "KernelStep", "Loss", "Squared"]
 

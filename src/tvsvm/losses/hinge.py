@@ -9,7 +9,7 @@ from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import box_qp, knapsack
 
 if TYPE_CHECKING:
-    from tvsvm.methods.problem import Problem
+    from tvsvm.problem import Problem
 
 
 @dataclass(frozen=True)

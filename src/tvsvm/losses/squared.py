@@ -8,7 +8,7 @@ import numpy as np
 from tvsvm.results import FloatArray, Status
 
 if TYPE_CHECKING:
-    from tvsvm.methods.problem import Problem
+    from tvsvm.problem import Problem
 
 ALIKE = 0.5  # share of a function's square that must be in its mean to call it a constant
 

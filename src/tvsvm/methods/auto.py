@@ -16,11 +16,11 @@ from tvsvm._telling import part_of
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.partition import PartitionSearch, less_even
-from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import rounded, shares_of
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import CUT_LIMIT, balanced_cut, by_one_function, cut_share
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.start import poisson
 

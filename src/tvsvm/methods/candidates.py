@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
 
 

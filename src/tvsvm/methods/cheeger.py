@@ -10,9 +10,9 @@ from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.candidates import Candidate, Progress, lowest
 from tvsvm.methods.partition import PartitionSearch
-from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
 from tvsvm.methods.total_variation import TVStrengths, many_classes
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 

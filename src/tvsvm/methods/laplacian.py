@@ -7,8 +7,8 @@ from scipy.linalg import norm
 
 from tvsvm._telling import tell
 from tvsvm.losses import Loss
-from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.supervised import energy, solve_columns
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import simplex_projection
 

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array, diags_array
 
 from tvsvm._telling import tell
 from tvsvm.graph import Graph
-from tvsvm.methods.problem import Problem
 from tvsvm.methods.ratio import rounded, shares_of
+from tvsvm.problem import Problem
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import ratio_partition
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tvsvm.graph import Graph
-from tvsvm.methods.problem import Problem
+from tvsvm.problem import Problem
 from tvsvm.results import FloatArray
 from tvsvm.solvers import graph_tv_prox
 

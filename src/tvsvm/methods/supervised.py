@@ -3,7 +3,7 @@
 import numpy as np
 
 from tvsvm.losses import Loss
-from tvsvm.methods.problem import MethodResult, Problem
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 
 

@@ -10,8 +10,8 @@ from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.candidates import Candidate, Progress, lowest
 from tvsvm.methods.partition import PartitionSearch
-from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import partition_energy, shares_of
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 

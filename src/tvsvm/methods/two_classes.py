@@ -9,8 +9,8 @@ from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.cheeger import cheeger, softened
 from tvsvm.methods.partition import CLEARLY, PartitionSearch
-from tvsvm.methods.problem import MethodResult, Problem
 from tvsvm.methods.ratio import ratio_energy
+from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 from tvsvm.solvers import simplex_projection
 from tvsvm.start import poisson

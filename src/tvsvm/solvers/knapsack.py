@@ -58,7 +58,8 @@ def knapsack(
     Returns
     -------
     QPResult
-        Its certificate is the KKT residual that :func:`kkt` defines.
+        Its certificate is the KKT residual: by how much the best multiplier misses what an entry
+        asks for, or the equality, relative to the size of the terms.
 
     Notes
     -----
