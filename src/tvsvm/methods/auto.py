@@ -27,6 +27,7 @@ from tvsvm.start import poisson
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
 WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.2, R)
 MOST_FOLDS = 3
+MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
 METHODS = ("smooth", "laplacian", "kernel", "balanced")
 
@@ -210,23 +211,24 @@ def _folds(problem: Problem) -> tuple[IntArray, int]:
 def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> dict[str, float]:
     """Share of held-back labels missed by the favourite and by each method clearly better than it.
 
-    Classes count the same however many labels they have: else whatever gives all rows to the class
-    with most of them misses fewest. Clearly is more than a standard deviation. Empty if there is
-    fewer than one label a class to hold back, or none but of one class. Another method is given
-    up as soon as it cannot be clearly better.
+    Clearly better is to miss fewer by more than a standard deviation. Where one class has ten times
+    the labels of another, it must not miss more where classes count the same either: else
+    whatever gives all rows to the larger one wins. Empty if there is fewer than one label a class
+    to hold back, or none but of one class. Another method is given up as soon as it cannot be
+    clearly better.
     """
     fold, count = _folds(problem)
     codes = problem.targets.argmax(axis=1)
     held = np.bincount(codes[fold >= 0], minlength=problem.n_columns)
     if count < max(problem.n_columns, 6) or np.sum(held > 0) < 2:
         return {}
-    weight = (count / np.sum(held > 0) / np.maximum(held, 1))[codes]
-    one = float(weight[fold >= 0].max()) ** 2
+    uneven = held.max() >= MANY_TIMES * held[held > 0].min()
+    share = (1 / np.maximum(held, 1))[codes]
     missed: dict[str, float] = {}
-    to_beat, fewest = np.inf, np.inf  # what the favourite missed, and the best one so far
+    to_beat = fewest = most_even = np.inf  # what the favourite missed; the best one so far
+    n_folds = int(fold.max()) + 1
     for name in sorted(methods, key=lambda name: name != favourite):
-        wrong = variance = 0.0
-        n_folds = fold.max() + 1
+        wrong, evenly = 0, 0.0
         for f in range(n_folds):
             test = fold == f
             part = replace(
@@ -237,14 +239,20 @@ def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> 
             )
             with part_of(f"labels held back, fold {f + 1} of {n_folds}", f / n_folds):
                 found = methods[name](part).solution[problem.rows[test]].argmax(axis=1)
-            misses = weight[test][found != codes[test]]
-            wrong += float(misses.sum())
-            variance += float(np.sum(misses**2))
-            if wrong + np.sqrt(variance + one) >= to_beat or wrong >= fewest:
+            wrong += int(np.sum(found != codes[test]))
+            evenly += float(np.sum(share[test][found != codes[test]]))
+            if wrong + _noise(wrong) >= to_beat or wrong >= fewest or evenly > most_even:
                 break
         else:
             missed[name] = wrong / count
-            to_beat, fewest = min(to_beat, missed[favourite] * count), wrong
-        if to_beat <= np.sqrt(one):
+            fewest = wrong
+            if name == favourite:
+                to_beat, most_even = wrong, evenly if uneven else np.inf
+        if to_beat <= _noise(0):
             break
     return missed
+
+
+def _noise(wrong: float) -> float:
+    """By how many missed labels two methods may differ by chance: a standard deviation."""
+    return float(np.sqrt(wrong + 1))
