@@ -11,6 +11,7 @@ from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
 from tvsvm.methods.auto import Choice, auto
+from tvsvm.methods.two_classes import one_function_a_class
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 
@@ -78,8 +79,7 @@ def _one_function_a_class(problem: Problem) -> Problem:
     """Also for two classes: then all candidates speak the same language."""
     if problem.n_columns > 1:
         return problem
-    positive = problem.targets[:, 0] > 0
-    return replace(problem, targets=np.stack([~positive, positive], 1).astype(float))
+    return replace(problem, targets=one_function_a_class(problem.targets))
 
 
 def _one_function(result: MethodResult) -> MethodResult:
