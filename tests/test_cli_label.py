@@ -356,3 +356,11 @@ def test_the_choice_is_told_in_result_report_and_model(table):
     assert load_model(model).classifier.report_["method"] == values["chosen"]
     predicted = run("predict", model, table, "--out", table.parent / "again.csv")
     assert predicted.exit_code == 0, predicted.stderr
+
+
+def test_all_rows_labelled_already(tmp_path):
+    frame(labelled=N).to_csv(tmp_path / "pets.csv", index=False)
+    result = run("label", tmp_path / "pets.csv", "--label", "kind", "--method", "RLS")
+    assert result.exit_code == 0
+    assert "every row had a label already: none was changed" in result.output
+    assert "mean confidence" not in result.output

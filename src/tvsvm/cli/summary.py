@@ -47,7 +47,9 @@ def tell_result(study: Study, model: KernelClassifier, targets: Targets, console
     lines = [
         *study.describe(),
         *_class_table(["class", "labels", "rows"], sizes),
-        f"mean confidence of the rows that had no label: {confidence:.3f}",
+        f"mean confidence of the rows that had no label: {confidence:.3f}"
+        if found_rows.any()
+        else "every row had a label already: none was changed",
     ]
     choice = choice_of(model)
     if choice:
