@@ -17,6 +17,7 @@ from tvsvm.methods.two_classes import (
     by_one_function,
     cut_share,
     one_function_a_class,
+    suits_labels,
 )
 from tvsvm.problem import Problem
 
@@ -105,3 +106,28 @@ def test_share_of_the_edges_that_are_cut():
     f = np.array([[-1.0], [-1.0], [1.0], [1.0]])
     assert cut_share(Graph(path), one_function_a_class(f)) == pytest.approx(0.6)
     assert cut_share(Graph(csr_array((4, 4))), one_function_a_class(f)) == 0.0
+
+
+def test_functions_suit_labels_unless_a_guess_does_better():
+    X, truth = two_moons()
+    rows = draw_labels(truth, 2, 0)
+    problem = problem_of(X, truth, rows)
+    right, wrong = (2.0 * truth - 1)[:, None], (1.0 - 2 * truth)[:, None]
+    assert suits_labels(problem, right, wrong)
+    assert not suits_labels(problem, wrong, right)
+    # A single label in the wrong place suits neither.
+    stray = problem_of(X, np.where(np.arange(len(X)) == rows[0], 1 - truth, truth), rows)
+    assert suits_labels(stray, right, right)
+
+
+def test_a_cut_goes_on_from_the_last_one(monkeypatch):
+    X, truth = two_moons()
+    problem = problem_of(X, truth, draw_labels(truth, 2, 0))
+    options = {"lam": 0.1, "r": 0.1, "tol": 1e-2}
+    last = balanced_cut(problem, Squared(10.0), **options)
+    more = problem_of(X, truth, draw_labels(truth, 3, 0))
+    cold = balanced_cut(more, Squared(10.0), **options)
+    monkeypatch.setattr(two_classes, "PartitionSearch", None)  # not needed any more
+    warm = balanced_cut(more, Squared(10.0), last.solution, **options)
+    assert np.mean((warm.solution > 0) == (cold.solution > 0)) > 0.99
+    assert warm.n_iter < cold.n_iter

@@ -53,8 +53,6 @@ held-back labels missed by the favourite and by each method clearly better than 
         if last.result.converged and last.confirmed_by(problem):
             self._choice = choice  # labels that only agree are no reason to change
             return last.result
-        if problem.n_columns == 1:
-            return self._choose(problem)
         return self._choose(problem, (choice, last.result.solution))
 
     def _choose(

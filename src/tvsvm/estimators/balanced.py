@@ -15,6 +15,7 @@ from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.methods.cheeger import cheeger, softened
 from tvsvm.methods.total_variation import TVStrengths, total_variation
+from tvsvm.methods.two_classes import suits_labels
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 from tvsvm.start import first_guesses, poisson
@@ -43,7 +44,8 @@ depend much on its start.
 After a fit with ``warm_start=True`` new labels that confirm the classes found
 leave the functions as they are; other changes of labels, with the same classes
 and parameters, are followed from the last functions, and if there are two
-classes from Poisson learning, too. The paper's algorithm always starts afresh.""",
+classes that these no longer suit, from Poisson learning, too. The paper's
+algorithm always starts afresh.""",
     )
     algorithm: str = parameter(
         "default",
@@ -78,10 +80,12 @@ classes from Poisson learning, too. The paper's algorithm always starts afresh."
             # the softer labels of TV another run changes less than one from another start does.
             return last.result
         assert problem.graph is not None
-        if problem.n_columns > 1:
-            return self._follow(problem, [last.result.solution], searched=True)
-        # The old optimum and what the labels alone suggest: either may now be the worse one.
-        return self._follow(problem, [poisson(problem, problem.graph), last.result.solution])
+        if problem.n_columns == 1:
+            guess = poisson(problem, problem.graph)
+            if not suits_labels(problem, last.result.solution, guess):
+                # The old optimum and what the labels alone suggest: either may be the worse one.
+                return self._follow(problem, [guess, last.result.solution])
+        return self._follow(problem, [last.result.solution], searched=True)
 
 
 @with_parameters

@@ -158,7 +158,10 @@ class _Candidates:
 
     def _cut(self, problem: Problem, *, quick: bool = False) -> MethodResult:
         options = {"lam": LAM, "r": R, "tol": self.options["tol"], "quick": quick}
-        return by_one_function(problem, lambda one: balanced_cut(one, Squared(ETA), **options))
+        last = self.searched if problem is self.problem else None
+        return by_one_function(
+            problem, lambda one: balanced_cut(one, Squared(ETA), last, **options)
+        )
 
     @cached_property
     def _partitions(self) -> PartitionSearch:

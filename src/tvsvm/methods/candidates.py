@@ -8,6 +8,10 @@ import numpy as np
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
 
+# Iterations in a row that may gain nothing: with multipliers and a balance in it, an iteration
+# circles around its end. From a start that is nearly the end, there is little to wait for.
+PATIENCE, PATIENCE_NEARBY = 8, 2
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
@@ -25,11 +29,10 @@ class Progress:
     """Keeps the best iterate and says when there is nothing more to gain.
 
     An iteration has converged when its iterates move by at most `tol` relative to their norm, or
-    when the best energy has not fallen by `tol`, relatively, for `patience` iterations: with
-    multipliers and a balance in it, it may go on circling around its end.
+    when the best energy has not fallen by `tol`, relatively, for `patience` iterations.
     """
 
-    def __init__(self, tol: float, patience: int = 8) -> None:
+    def __init__(self, tol: float, patience: int = PATIENCE) -> None:
         self.tol, self.patience = tol, patience
         self.energies: list[float] = []
         self.best: FloatArray = np.empty(0)

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
-from tvsvm.methods.candidates import Candidate, Progress, lowest
+from tvsvm.methods.candidates import PATIENCE, PATIENCE_NEARBY, Candidate, Progress, lowest
 from tvsvm.methods.partition import PartitionSearch
 from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
 from tvsvm.methods.total_variation import TVStrengths, many_classes
@@ -57,7 +58,7 @@ def cheeger(
     step : float
         c, for two classes.
     searched : bool
-        The starts are ends of the same search for slightly other labels; used for c > 1.
+        The starts are ends of the same search for slightly other labels: near to the new ones.
     paper : bool
         The paper's iteration as it is printed, whether the ratio falls or not; for c > 1 column by
         column, then the simplex.
@@ -92,8 +93,11 @@ def cheeger(
             for start in starts
         ]
     else:
+        progress = partial(Progress, tol, patience=PATIENCE_NEARBY if searched else PATIENCE)
         ends = [
-            _iterate(problem, graph, through_kernel, start, starts[0], step, paper, tol, max_iter)
+            _iterate(
+                problem, graph, through_kernel, start, starts[0], step, paper, progress(), max_iter
+            )
             for start in each(starts, "Cheeger cut")
         ]
     return lowest(problem, ends, lam / r)
@@ -151,7 +155,7 @@ def _iterate(
     guess: FloatArray,
     c: float,
     paper: bool,
-    tol: float,
+    progress: Progress,
     max_iter: int,
 ) -> Candidate:
     """The paper's steps; unless `paper`, with the labels fixed also inside the prox.
@@ -160,7 +164,7 @@ def _iterate(
     """
     rows, many = problem.rows, problem.n_columns > 1
     f = _clamped(problem, start - np.median(start, axis=0))
-    progress, dual = Progress(tol), None
+    dual = None
     progress.add(f, ratio_energy(graph, f), np.inf)
     fixed = None if paper else rows
     for _ in range(max_iter):

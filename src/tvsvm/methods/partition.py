@@ -129,12 +129,25 @@ def _evenness(shares: FloatArray) -> float:
     return float(np.exp(-np.sum(some * np.log(some))) / shares.size)
 
 
+def after_walks(graph: Graph, F: FloatArray) -> FloatArray:
+    """What functions, (N, c), are on average where short random walks from each row end."""
+    walk = _walk(csr_array(graph.affinity))
+    for _ in range(WALK):
+        F = walk @ F
+    return F
+
+
 def _walks(problem: Problem, W: csr_array) -> FloatArray:
     """Where short random walks from the labels of each class end, (N, c)."""
-    degree = W.sum(axis=1)
-    walk = (diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ W).T.tocsr()
+    back = _walk(W).T.tocsr()
     mass = np.zeros((W.shape[0], problem.n_columns))
     mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
     for _ in range(WALK):
-        mass = walk @ mass
+        mass = back @ mass
     return mass
+
+
+def _walk(W: csr_array) -> csr_array:
+    """Probabilities of a step; rows without neighbours lead nowhere."""
+    degree = W.sum(axis=1)
+    return csr_array(diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ W)

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
-from tvsvm.methods.candidates import Candidate, Progress, lowest
+from tvsvm.methods.candidates import PATIENCE, PATIENCE_NEARBY, Candidate, Progress, lowest
 from tvsvm.methods.partition import PartitionSearch
 from tvsvm.methods.ratio import partition_energy, shares_of
 from tvsvm.problem import MethodResult, Problem
@@ -63,7 +64,7 @@ def total_variation(
         Corrects the class shares, (c,), that the partition at the start has, for c > 1. The end
         without a correction competes too.
     searched : bool
-        The starts are ends of the same search for slightly other labels; used for c > 1.
+        The starts are ends of the same search for slightly other labels: near to the new ones.
     paper : bool
         The paper's iteration as it is printed: for c > 1 the guesses are taken as they are and
         all columns get the same norm.
@@ -83,8 +84,9 @@ def total_variation(
     graph = problem.graph
     assert graph is not None
     if problem.n_columns == 1:
+        progress = partial(Progress, tol, patience=PATIENCE_NEARBY if searched else PATIENCE)
         ends = [
-            _two_classes(problem, loss, graph, start, strengths, tol, max_iter)
+            _two_classes(problem, loss, graph, start, strengths, progress(), max_iter)
             for start in each(starts, "total variation")
         ]
         return lowest(problem, ends, strengths.lam / strengths.r)
@@ -167,7 +169,7 @@ def _two_classes(
     graph: Graph,
     start: FloatArray,
     strengths: TVStrengths,
-    tol: float,
+    progress: Progress,
     max_iter: int,
 ) -> Candidate:
     """The paper's augmented Lagrangian with two splittings, r₁ = r₂ = r."""
@@ -176,7 +178,7 @@ def _two_classes(
     smooth = space.quadratic(lam=lam, r=r)
     g = _centred(start)
     l1, l2 = np.zeros_like(g), np.zeros_like(g)
-    progress, dual = Progress(tol), None
+    dual = None
     for _ in range(max_iter):
         f = smooth.solve(r * g - l1)
         h = g - l2 / r
@@ -218,7 +220,7 @@ def _iterate(
     r = strengths.r
     g = start
     # From a partition of low ratio the first iterate is nearly always the best one.
-    progress, dual = Progress(tol, patience=2), None
+    progress, dual = Progress(tol, PATIENCE_NEARBY), None
     for _ in range(max_iter):
         _, f, _ = step(g)
         result = graph_tv_prox(

@@ -8,7 +8,7 @@ import numpy as np
 from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.cheeger import cheeger, softened
-from tvsvm.methods.partition import CLEARLY, PartitionSearch
+from tvsvm.methods.partition import CLEARLY, PartitionSearch, after_walks
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
@@ -33,26 +33,36 @@ def by_one_function(problem: Problem, method: Method) -> MethodResult:
 
 
 def balanced_cut(
-    problem: Problem, loss: Loss, *, lam: float, r: float, tol: float, quick: bool = False
+    problem: Problem,
+    loss: Loss,
+    last: FloatArray | None = None,
+    *,
+    lam: float,
+    r: float,
+    tol: float,
+    quick: bool = False,
 ) -> MethodResult:
     """Cheeger's cut, one function with targets ±1, from Poisson learning or a partition search.
 
     The end that follows from the search is taken if its ratio, raised for random walks from the
     labels that end on the other side, is clearly lower. If the cut that follows from Poisson
     learning is long, that one is the answer: where classes overlap, lower ratios are noise of the
-    graph. It is also the answer if it is to be `quick`.
+    graph. It is also the answer if it is to be `quick`. From the `last` cut, found for somewhat
+    other labels, the way is short if it still suits the labels.
     """
     graph = problem.graph
     assert graph is not None
 
-    def cut_from(start: FloatArray) -> MethodResult:
-        return cheeger(problem, loss, [start], lam=lam, r=r, tol=tol)
+    def cut_from(start: FloatArray, *, searched: bool = False) -> MethodResult:
+        return cheeger(problem, loss, [start], lam=lam, r=r, tol=tol, searched=searched)
 
     def cost(found: MethodResult) -> float:
         sides = one_function_a_class(found.solution)
         return ratio_energy(graph, sides) * partitions.price(sides)
 
     guess = poisson(problem, graph)
+    if last is not None and suits_labels(problem, last, guess):
+        return softened(problem, cut_from(last, searched=True))
     best = cut_from(guess)
     if not quick and cut_share(graph, one_function_a_class(best.solution)) <= CUT_LIMIT:
         two_columns = replace(problem, targets=one_function_a_class(problem.targets))
@@ -62,6 +72,18 @@ def balanced_cut(
         if cost(other) < (1 - CLEARLY) * cost(best):
             best = other
     return softened(problem, best)
+
+
+def suits_labels(problem: Problem, last: FloatArray, guess: FloatArray) -> bool:
+    """Whether one function that was found for other labels suits these as a first guess does.
+
+    It does not if random walks from some label end at home by the guess, but not by that function.
+    """
+    graph = problem.graph
+    assert graph is not None
+    sides = np.where(np.hstack([last, guess]) > 0, 1.0, -1.0)
+    home = after_walks(graph, sides)[problem.rows] * problem.targets
+    return not bool(np.any((home[:, 0] < 0) & (home[:, 1] > 0)))
 
 
 def one_function_a_class(f: FloatArray) -> FloatArray:
