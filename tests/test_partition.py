@@ -12,6 +12,7 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.solvers import _partition_kernels as kernels
 from tvsvm.solvers import ratio_partition
+from tvsvm.solvers._partition_proposals import _sharpened, as_matrix
 from tvsvm.solvers.partition import Level, partition_ratio
 
 cases = settings(deadline=None, derandomize=True, max_examples=15)
@@ -21,7 +22,7 @@ seeds = st.integers(0, 2**31 - 1)
 def level_of(graph):
     W = csr_array(graph.affinity)
     return Level(
-        W.indptr.astype(np.int64), W.indices.astype(np.int64), W.data, np.ones(graph.n_nodes)
+        W.indptr.astype(np.uint64), W.indices.astype(np.uint32), W.data, np.ones(graph.n_nodes)
     )
 
 
@@ -231,3 +232,28 @@ def test_a_class_of_isolated_rows_next_to_a_ring():
     model = TVRLS(graph=W + W.T).fit(np.random.RandomState(0).randn(60, 2), y)
     np.testing.assert_array_equal(model.transduction_[y >= 0], y[y >= 0])
     assert set(model.transduction_[12:]) == {1, 2}
+
+
+def test_a_cut_through_a_class_is_sharpened():
+    # Two groups in one class; the cut to start from takes a quarter of each to the wrong side.
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 40)
+    X = rng.standard_normal((120, 2)) + 5.0 * truth[:, None] * [1, 0]
+    level = level_of(knn_graph(X, n_neighbors=6, random_state=0))
+    part = np.minimum(truth, 1).astype(np.int32)
+    stray = np.r_[np.arange(40, 50), np.arange(80, 90)]
+    end = np.setxor1d(np.flatnonzero(truth == 2), stray)
+    found = _sharpened(level, as_matrix(level), part, 1, end, 3)
+    assert set(truth[found]) == {2}
+    assert found.size >= 38
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-300, 1e300])
+def test_a_cut_that_cannot_be_sharpened_stays(weight):
+    W = np.zeros((6, 6))
+    W[[0, 1, 3, 4], [1, 2, 4, 5]] = weight
+    level = level_of(Graph(csr_array(W + W.T)))
+    end = np.array([0, 1])
+    part = np.zeros(6, dtype=np.int32)
+    found = _sharpened(level, as_matrix(level), part, 0, end, 2)
+    assert 0 < found.size < 6

@@ -4,6 +4,10 @@ The energy that is lowered is the ratio, and more the fewer random walks from th
 their own class.
 """
 
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, diags_array
@@ -17,6 +21,7 @@ from tvsvm.solvers import ratio_partition
 
 WALK = 16  # steps of a random walk from a label
 TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or walks, something
+SWAPPED = 1.0  # walks of two classes, of 2, that may be lost by giving each the other's part
 LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
 NOTHING = 0.05  # share of the rows in one of two classes that gives it away as well
 SAME = 0.01  # share of the rows by which partitions may differ and count as the same
@@ -65,7 +70,24 @@ class PartitionSearch:
             if path[-1] < energies[-1] * (1 + TIE):
                 best = other
                 energies.append(min(path[-1], energies[-1]))
+        for other in self._swapped(best):
+            other, path = self._lowered(other, split=False, max_cycles=1)
+            if path[-1] < energies[-1]:
+                best, path = self._lowered(other, split=False)
+                energies.append(path[-1])
+                break
         return best, energies
+
+    def _swapped(self, partition: FloatArray) -> Iterator[FloatArray]:
+        """Two parts with each other's names, where the walks do not clearly speak against it."""
+        ends = self._ends(partition.argmax(axis=1))
+        own = np.diag(ends)
+        loss = own[:, None] + own - ends - ends.T
+        pairs = [(a, b) for a, b in combinations(range(own.size), 2) if loss[a, b] <= SWAPPED]
+        for a, b in sorted(pairs, key=lambda pair: loss[pair]):
+            other = partition.copy()
+            other[:, [a, b]] = partition[:, [b, a]]
+            yield rounded(self._problem, other)
 
     def again(self, last: FloatArray) -> tuple[FloatArray, list[float]]:
         """From the end of a search with other labels: a new one only if the walks say so."""
@@ -79,9 +101,7 @@ class PartitionSearch:
         """How many times its ratio the energy of a partition is, for walks that end elsewhere."""
         return 1 + LOYALTY * (1 - float(np.sum(self._home * partition)))
 
-    def _lowered(
-        self, partition: FloatArray, *, split: bool = True
-    ) -> tuple[FloatArray, list[float]]:
+    def _lowered(self, partition: FloatArray, **options: Any) -> tuple[FloatArray, list[float]]:
         tell("searching a partition")
         part, path = ratio_partition(
             self._W,
@@ -89,17 +109,21 @@ class PartitionSearch:
             self._labelled,
             home=self._home,
             loyalty=LOYALTY,
-            split=split,
+            **options,
         )
         return self._one_hot(part), path.tolist()
 
     def _named(self, part: IntArray) -> tuple[FloatArray, float]:
         """The parts with other names, and how many more classes' walks then end at home."""
-        c = self._problem.n_columns
-        ends = np.array([c * np.bincount(part, column, c) for column in self._home.T])
+        ends = self._ends(part)
         label, name = linear_sum_assignment(-ends)
         gain = float(ends[label, name].sum() - np.trace(ends))
         return rounded(self._problem, self._one_hot(label[np.argsort(name)][part])), gain
+
+    def _ends(self, part: IntArray) -> FloatArray:
+        """Share of the walks from the labels of each class that end in each part, (c, c)."""
+        c = self._problem.n_columns
+        return np.array([c * np.bincount(part, column, c) for column in self._home.T])
 
     def _one_hot(self, part: IntArray) -> FloatArray:
         return np.eye(self._problem.n_columns)[part]

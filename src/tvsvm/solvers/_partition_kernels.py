@@ -54,23 +54,26 @@ def match(
     Edges are rated by w² / (s_i s_j), which keeps coarse nodes of like size.
     """
     n = part.size
-    coarse = np.full(n, -1, dtype=np.int32)
-    count = 0
+    partner = np.full(n, -1, dtype=np.int32)
     for i in order:
-        if coarse[i] >= 0:
+        if partner[i] >= 0:
             continue
-        best, rating = -1, 0.0
+        best, rating = i, 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            if coarse[j] >= 0 or j == i or part[j] != part[i] or sizes[i] + sizes[j] > largest:
+            if partner[j] >= 0 or j == i or part[j] != part[i] or sizes[i] + sizes[j] > largest:
                 continue
             rate = weights[e] * weights[e] / sizes[j]
             if rate > rating:
                 best, rating = j, rate
-        coarse[i] = count
-        if best >= 0:
-            coarse[best] = count
-        count += 1
+        partner[i], partner[best] = best, i
+    # Numbered as the nodes are: neighbours in memory stay so.
+    coarse = np.empty(n, dtype=np.int32)
+    count = 0
+    for i in range(n):
+        if partner[i] >= i:
+            coarse[i] = coarse[partner[i]] = count
+            count += 1
     return coarse, count
 
 
