@@ -7,7 +7,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from tvsvm import AutoTV
-from tvsvm.methods.auto import _folds, _held_back
+from tvsvm.graph import knn_graph
+from tvsvm.methods.auto import _doubtful, _folds, _held_back
 from tvsvm.problem import Problem
 
 
@@ -107,3 +108,37 @@ def test_swapping_the_names_of_two_classes_swaps_the_answer(seed):
     swapped = AutoTV(random_state=0).fit(X, np.where(y < 0, -1, 1 - y))
     assert swapped.report_["method"] == found.report_["method"]
     np.testing.assert_array_equal(swapped.transduction_, 1 - found.transduction_)
+
+
+def test_a_cut_between_clusters_yields_to_numbers_of_labels_that_contradict_it():
+    # Digits 3 and 8 against all others: the shortest cut of their graph is somewhere else.
+    X, digit = load_digits(return_X_y=True)
+    truth = np.isin(digit, (3, 8)).astype(int)
+    errors = []
+    for seed in range(100, 103):
+        rows = np.random.default_rng(seed).choice(len(truth), 10, replace=False)
+        y = np.full(len(truth), -1)
+        y[rows] = truth[rows]
+        errors.append(np.mean(AutoTV(random_state=0).fit(X, y).transduction_ != truth))
+    assert np.mean(errors) < 0.2  # 0.26 if the cut is trusted
+
+
+@pytest.mark.parametrize(
+    ("counts", "missed", "doubtful"),
+    [
+        ((8, 2), 0.4, True),
+        ((8, 2), None, True),
+        ((8, 2), 0.1, False),  # a single label: by chance
+        ((6, 4), 0.4, False),
+        ((5, 5), 0.4, False),
+        ((10, 1), 0.4, False),
+    ],
+)
+def test_when_a_cut_is_doubtful(counts, missed, doubtful):
+    X, group = make_blobs(100, centers=[[0, 0], [20, 0]], random_state=0)
+    rows = np.r_[np.flatnonzero(group == 0)[: counts[0]], np.flatnonzero(group == 1)[: counts[1]]]
+    graph = knn_graph(X, random_state=0)
+    problem = Problem(None, rows, np.eye(2)[group[rows]], np.ones(rows.size), graph)
+    assert _doubtful(problem, np.eye(2)[group], missed) is doubtful
+    mixed = np.random.default_rng(0).permutation(group)  # a long cut says that classes overlap
+    assert not _doubtful(problem, np.eye(2)[mixed], missed)

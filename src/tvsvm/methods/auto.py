@@ -28,7 +28,10 @@ LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
 WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.2, R)
 MOST_FOLDS = 3
 MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
+TINY = np.finfo(np.float64).tiny
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
+CONTRADICTS = 1.64  # standard deviations: one of ten numbers of random labels is further off
+FEW_MISSED = 0.1  # share of held-back labels: no more for a cut between clusters
 METHODS = ("smooth", "laplacian", "kernel", "balanced")
 
 Method = Callable[[Problem], MethodResult]
@@ -83,7 +86,13 @@ def auto(
     favourite, reason = _from_the_cut(problem, candidates.near, candidates.first)
     # A balanced cut that is not the favourite was never the best one, and takes the longest.
     names = [name for name in METHODS if name != "balanced" or name == favourite]
-    missed = _held_back(problem, {name: getattr(candidates, name) for name in names}, favourite)
+    methods = {name: getattr(candidates, name) for name in names}
+    missed = _held_back(problem, methods, favourite)
+    if favourite == "balanced" and _doubtful(problem, candidates.near, missed.get(favourite)):
+        del methods[favourite]
+        favourite = "laplacian"
+        reason = "the labels' numbers contradict the class sizes of a cut between clusters"
+        missed = _held_back(problem, methods, favourite)
     chosen = min(missed, key=missed.__getitem__, default=favourite)
     if missed:
         count = _folds(problem)[1]
@@ -193,6 +202,28 @@ def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tupl
         "balanced",
         f"the classes are clusters: a cut between them crosses only {cut:.1%} of the links",
     )
+
+
+def _doubtful(problem: Problem, near: FloatArray, missed: float | None) -> bool:
+    """Whether a short cut in two has sizes that random labels speak against, and misses some, too.
+
+    Labels in equal number, or many times as many of one class, say nothing about sizes: somebody
+    chose them.
+    """
+    graph = problem.graph
+    assert graph is not None
+    partition = rounded(problem, near)
+    if problem.n_columns != 2 or cut_share(graph, partition) > CUT_LIMIT:
+        return False
+    fewer, more = np.sort(problem.targets.sum(axis=0))
+    if more - fewer <= 1 or more >= MANY_TIMES * fewer:
+        return False
+    first, n, shares = problem.targets[:, 0].sum(), problem.rows.size, shares_of(partition)
+    off = abs(first - n * shares[0]) / np.sqrt(max(n * shares[0] * shares[1], TINY))
+    by_chance = missed is not None and (
+        missed <= FEW_MISSED or missed * _folds(problem)[1] <= _noise(0)
+    )
+    return bool(off > CONTRADICTS) and not by_chance
 
 
 def _folds(problem: Problem) -> tuple[IntArray, int]:
