@@ -28,8 +28,8 @@ class AutoTV(GraphClassifier):
     favourite is the last, or the third if the cut crosses more than a twentieth of the edge weight
     (more than two classes) or leaves some classes next to nothing; then the last is out. If there
     are labels to spare, folds of them are held back, and a method that misses clearly fewer of
-    them takes the favourite's place. A short cut in two whose sizes labels in unequal
-    numbers contradict gives way to the second. Both are judged by a cut that is quickly found; the result
+    them takes the favourite's place. A short cut in two gives way to the second if labels in
+    unequal numbers contradict its sizes. Cuts are judged by one that is quickly found; the result
     comes from a longer search.
     """
 
