@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tvsvm import AutoTV
 from tvsvm.graph import knn_graph
-from tvsvm.methods.auto import _doubtful, _folds, _held_back
+from tvsvm.methods.auto import _doubtful, _folds, _held_back, _short
 from tvsvm.problem import Problem
 
 
@@ -57,6 +57,9 @@ def test_the_favourite_stays_unless_another_is_clearly_better(wrong, better):
     missed = _held_back(problem, methods, "balanced")
     assert missed.pop("balanced") == pytest.approx(wrong / 30)
     assert missed == ({"kernel": 2 / 30} if better else {})
+    # 2 + 2 √3 is more than 5, and a favourite that misses few is given up for less only.
+    missed = _held_back(problem, methods, "balanced", few=wrong / 30)
+    assert ("kernel" in missed) is (wrong == 30)
 
 
 def test_digits_with_one_label_a_class():
@@ -140,5 +143,5 @@ def test_when_a_cut_is_doubtful(counts, missed, doubtful):
     graph = knn_graph(X, random_state=0)
     problem = Problem(None, rows, np.eye(2)[group[rows]], np.ones(rows.size), graph)
     assert _doubtful(problem, np.eye(2)[group], missed) is doubtful
-    mixed = np.random.default_rng(0).permutation(group)  # a long cut says that classes overlap
-    assert not _doubtful(problem, np.eye(2)[mixed], missed)
+    assert _short(problem, np.eye(2)[group])
+    assert not _short(problem, np.eye(2)[np.random.default_rng(0).permutation(group)])

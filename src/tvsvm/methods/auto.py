@@ -87,8 +87,9 @@ def auto(
     # A balanced cut that is not the favourite was never the best one, and takes the longest.
     names = [name for name in METHODS if name != "balanced" or name == favourite]
     methods = {name: getattr(candidates, name) for name in names}
-    missed = _held_back(problem, methods, favourite)
-    if favourite == "balanced" and _doubtful(problem, candidates.near, missed.get(favourite)):
+    clusters = favourite == "balanced" and _short(problem, candidates.near)
+    missed = _held_back(problem, methods, favourite, few=FEW_MISSED if clusters else 0.0)
+    if clusters and _doubtful(problem, candidates.near, missed.get(favourite)):
         del methods[favourite]
         favourite = "laplacian"
         reason = "the labels' numbers contradict the class sizes of a cut between clusters"
@@ -204,21 +205,28 @@ def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tupl
     )
 
 
+def _short(problem: Problem, near: FloatArray) -> bool:
+    """Whether the classes of a partition seem to be clusters."""
+    assert problem.graph is not None
+    return cut_share(problem.graph, rounded(problem, near)) <= CUT_LIMIT
+
+
 def _doubtful(problem: Problem, near: FloatArray, missed: float | None) -> bool:
     """Whether a short cut in two has sizes that random labels speak against, and misses some, too.
 
     Labels in equal number, or many times as many of one class, say nothing about sizes: somebody
     chose them.
     """
-    graph = problem.graph
-    assert graph is not None
-    partition = rounded(problem, near)
-    if problem.n_columns != 2 or cut_share(graph, partition) > CUT_LIMIT:
+    if problem.n_columns != 2:
         return False
     fewer, more = np.sort(problem.targets.sum(axis=0))
     if more - fewer <= 1 or more >= MANY_TIMES * fewer:
         return False
-    first, n, shares = problem.targets[:, 0].sum(), problem.rows.size, shares_of(partition)
+    first, n, shares = (
+        problem.targets[:, 0].sum(),
+        problem.rows.size,
+        shares_of(rounded(problem, near)),
+    )
     off = abs(first - n * shares[0]) / np.sqrt(max(n * shares[0] * shares[1], TINY))
     by_chance = missed is not None and (
         missed <= FEW_MISSED or missed * _folds(problem)[1] <= _noise(0)
@@ -242,12 +250,15 @@ def _folds(problem: Problem) -> tuple[IntArray, int]:
     return fold, int(np.sum(fold >= 0))
 
 
-def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> dict[str, float]:
+def _held_back(
+    problem: Problem, methods: dict[str, Method], favourite: str, *, few: float = 0.0
+) -> dict[str, float]:
     """Share of held-back labels missed by the favourite and by each method clearly better than it.
 
     Clearly better is to miss fewer by more than a standard deviation. Where one class has ten times
     the labels of another, it must not miss more where classes count the same either: else
-    whatever gives all rows to the larger one wins. Empty if there is fewer than one label a class
+    whatever gives all rows to the larger one wins. Against a favourite that misses no more than a
+    share of `few`, it takes two standard deviations. Empty if there is fewer than one label a class
     to hold back, or none but of one class. Another method is given up as soon as it cannot be
     clearly better.
     """
@@ -260,6 +271,7 @@ def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> 
     share = (1 / np.maximum(held, 1))[codes]
     missed: dict[str, float] = {}
     to_beat = fewest = most_even = np.inf  # what the favourite missed; the best one so far
+    margin = 1.0
     n_folds = int(fold.max()) + 1
     for name in sorted(methods, key=lambda name: name != favourite):
         wrong, evenly = 0, 0.0
@@ -275,14 +287,15 @@ def _held_back(problem: Problem, methods: dict[str, Method], favourite: str) -> 
                 found = methods[name](part).solution[problem.rows[test]].argmax(axis=1)
             wrong += int(np.sum(found != codes[test]))
             evenly += float(np.sum(share[test][found != codes[test]]))
-            if wrong + _noise(wrong) >= to_beat or wrong >= fewest or evenly > most_even:
+            if wrong + margin * _noise(wrong) >= to_beat or wrong >= fewest or evenly > most_even:
                 break
         else:
             missed[name] = wrong / count
             fewest = wrong
             if name == favourite:
                 to_beat, most_even = wrong, evenly if uneven else np.inf
-        if to_beat <= _noise(0):
+                margin = 2.0 if wrong <= few * count else 1.0
+        if to_beat <= margin * _noise(0):
             break
     return missed
 
