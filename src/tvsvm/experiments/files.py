@@ -57,19 +57,28 @@ def write_picture(path: Path, summaries: Summaries) -> None:
 
     cases = list(dict.fromkeys(setting.case for setting in summaries))
     figure = Figure(figsize=(5.5 * len(cases), 4.5), layout="constrained")
+    known = False
     for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
         settings = sorted(setting for setting in summaries if setting.case == case)
-        counts, known = [setting.labels for setting in settings], False
+        counts, lowest = [setting.labels for setting in settings], np.inf
         for name in summaries[settings[0]]:
             means = [summaries[setting][name].mean for setting in settings]
             (line,) = axes.plot(counts, means, marker="o", markersize=4, label=name)
             given = [paper.figure(case, name, count) or np.nan for count in counts]
             known = known or bool(np.isfinite(given).any())
             axes.plot(counts, given, "o", color=line.get_color(), markerfacecolor="none")
+            lowest = min(lowest, *means)
         axes.set(xscale="log", title=case, xlabel="labels a class", ylabel="error in %")
         axes.set_yscale("symlog", linthresh=1)  # from 0 to 1 % linear: no error at all is possible
         axes.set_xticks(counts, labels=[str(count) for count in counts])
         axes.set_yticks(TICKS, labels=[str(tick) for tick in TICKS])
+        if lowest > 1:  # no room for errors that nobody has
+            axes.set_ylim(bottom=0.8 * lowest)
         axes.tick_params(which="minor", bottom=False, labelbottom=False, left=False)
-        axes.legend(fontsize="small", title="hollow: the paper's" if known else None)
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside right upper",
+        fontsize="small",
+        title="hollow: the paper's" if known else None,
+    )
     figure.savefig(path, dpi=150)
