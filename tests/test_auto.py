@@ -2,13 +2,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.sparse import diags_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from tvsvm import AutoTV
-from tvsvm.graph import knn_graph
-from tvsvm.methods.auto import _doubtful, _folds, _held_back, _short
+from tvsvm.graph import Graph, knn_graph
+from tvsvm.methods.auto import _doubtful, _folds, _from_the_cut, _held_back, _short
 from tvsvm.problem import Problem
 
 
@@ -145,3 +146,19 @@ def test_when_a_cut_is_doubtful(counts, missed, doubtful):
     assert _doubtful(problem, np.eye(2)[group], missed) is doubtful
     assert _short(problem, np.eye(2)[group])
     assert not _short(problem, np.eye(2)[np.random.default_rng(0).permutation(group)])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "favourite"),
+    [((26, 20, 17), "smooth"), ((21, 21, 21), "balanced"), ((52, 5, 3), "smooth")],
+)
+def test_a_cut_close_to_both_limits_is_not_trusted(sizes, favourite):
+    # A ring cut in 14 places, 4.6 % of its edges; equal classes are what the first guess has.
+    blocks = [0, 1, 2] * 4 + [0, 1]
+    part = np.repeat(blocks, [sizes[k] for k in blocks])
+    n = part.size
+    ring = diags_array([1.0, 1.0, 1.0, 1.0], offsets=[1, -1, n - 1, 1 - n], shape=(n, n))
+    guess = np.arange(n) * 3 // n
+    rows = np.array([np.flatnonzero((part == k) & (guess == k))[0] for k in range(3)])
+    problem = Problem(None, rows, np.eye(3), np.ones(3), Graph(ring.tocsr()))
+    assert _from_the_cut(problem, np.eye(3)[part], np.eye(3)[guess])[0] == favourite

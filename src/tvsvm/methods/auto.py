@@ -15,7 +15,7 @@ import numpy as np
 from tvsvm._telling import part_of
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
-from tvsvm.methods.partition import PartitionSearch, less_even
+from tvsvm.methods.partition import LESS_EVEN, PartitionSearch, less_even, loss_of_evenness
 from tvsvm.methods.ratio import rounded, shares_of
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
@@ -26,6 +26,7 @@ from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
 WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.2, R)
+BOTH = 1.5  # shares of the limits on cut and unevenness that together are too much, too
 MOST_FOLDS = 3
 MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
 TINY = np.finfo(np.float64).tiny
@@ -199,6 +200,9 @@ def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tupl
             "balanced",
             f"the classes overlap: a cut found through the kernel crosses {cut:.0%} of the links",
         )
+    loss = loss_of_evenness(shares_of(partition), shares_of(other))
+    if problem.n_columns > 2 and cut / CUT_LIMIT + loss / LESS_EVEN > BOTH:
+        return "smooth", "the balanced cut is rather long, and its classes are rather uneven"
     return (
         "balanced",
         f"the classes are clusters: a cut between them crosses only {cut:.1%} of the links",

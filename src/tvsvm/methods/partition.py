@@ -144,7 +144,12 @@ def less_even(shares: FloatArray, others: FloatArray) -> bool:
     """
     if shares.size == 2:
         return bool(shares.min() < NOTHING <= others.min())
-    return _evenness(others) - _evenness(shares) > LESS_EVEN
+    return loss_of_evenness(shares, others) > LESS_EVEN
+
+
+def loss_of_evenness(shares: FloatArray, others: FloatArray) -> float:
+    """By how much the classes of one partition are less equal in size than those of another."""
+    return max(_evenness(others) - _evenness(shares), 0.0)
 
 
 def _evenness(shares: FloatArray) -> float:
