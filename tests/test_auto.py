@@ -118,12 +118,16 @@ def test_a_cut_between_clusters_yields_to_numbers_of_labels_that_contradict_it()
     # Digits 3 and 8 against all others: the shortest cut of their graph is somewhere else.
     X, digit = load_digits(return_X_y=True)
     truth = np.isin(digit, (3, 8)).astype(int)
-    errors = []
+    errors, reasons = [], []
     for seed in range(100, 103):
         rows = np.random.default_rng(seed).choice(len(truth), 10, replace=False)
         y = np.full(len(truth), -1)
         y[rows] = truth[rows]
-        errors.append(np.mean(AutoTV(random_state=0).fit(X, y).transduction_ != truth))
+        model = AutoTV(random_state=0).fit(X, y)
+        errors.append(np.mean(model.transduction_ != truth))
+        assert model.report_["method"] == "laplacian"
+        reasons.append(model.report_["reason"])
+    assert any("contradict" in reason for reason in reasons)
     assert np.mean(errors) < 0.2  # 0.26 if the cut is trusted
 
 

@@ -90,13 +90,14 @@ def auto(
     methods = {name: getattr(candidates, name) for name in names}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
     missed = _held_back(problem, methods, favourite, few=FEW_MISSED if clusters else 0.0)
-    if clusters and _doubtful(problem, candidates.near, missed.get(favourite)):
+    doubtful = clusters and _doubtful(problem, candidates.near, missed.get(favourite))
+    if doubtful:
         del methods[favourite]
         favourite = "laplacian"
-        reason = "the labels' numbers contradict the class sizes of a cut between clusters"
+        reason = "numbers of labels contradict the class sizes that a cut between clusters has"
         missed = _held_back(problem, methods, favourite)
     chosen = min(missed, key=missed.__getitem__, default=favourite)
-    if missed:
+    if missed and not (doubtful and chosen == favourite):
         count = _folds(problem)[1]
         reason = (
             f"of {count} labels held back it missed {missed[chosen]:.0%}, no method clearly fewer"
