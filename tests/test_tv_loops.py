@@ -5,6 +5,7 @@ import pytest
 from references import grid, random_graph, tv_problem_with_known_solution
 
 from tvsvm.solvers import _tv_flow, _tv_sweeps
+from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_sweeps import HALF_REGISTER
 
 
@@ -52,9 +53,10 @@ def test_flow_out_of_work_leaves_a_feasible_dual():
     np.testing.assert_allclose(g, (z - graph.difference_adjoint(p))[graph.order], atol=1e-12)
 
 
+@pytest.mark.parametrize("within", [None, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("halves", range(1, 10))
-def test_vector_sweep_equals_scalar_sweep(dtype, halves):
+def test_vector_sweep_equals_scalar_sweep(dtype, halves, within):
     rng = np.random.default_rng(0)
     graph = random_graph(rng, 40, density=0.2)
     c = halves * HALF_REGISTER // np.dtype(dtype).itemsize
@@ -64,13 +66,33 @@ def test_vector_sweep_equals_scalar_sweep(dtype, halves):
     edges = graph.indptr, graph.heads
     g, p = Z.copy(), np.zeros((graph.n_edges, c), dtype)
     for _ in range(3):
-        _tv_sweeps.sweep_blocks(*edges, weights, strength, g, p)
+        _tv_sweeps.sweep_blocks(*edges, weights, strength, g, p, within)
     for k in range(c):
         g1, p1 = Z[:, [k]].copy(), np.zeros((graph.n_edges, 1), dtype)
         for _ in range(3):
-            _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1)
+            _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1, within)
         np.testing.assert_array_equal(g[:, k], g1[:, 0])
         np.testing.assert_array_equal(p[:, k], p1[:, 0])
+
+
+@pytest.mark.parametrize("columns", [1, 12])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_last_sweep_of_a_run_ends_within_the_bounds(dtype, columns):
+    """Weights below the rounding of g: sweeps that do not hold duals within lead beyond."""
+    rng = np.random.default_rng(0)
+    graph = random_graph(rng, 40, density=0.2)
+    weights = (graph.edge_weights * 0.3 * np.finfo(dtype).eps).astype(dtype)
+    edges = Edges.of(graph.indptr, graph.heads, weights)
+    strength = np.ones(columns, dtype)
+    Z = rng.standard_normal((40, columns)).astype(dtype)
+    g, p = Z.copy(), np.zeros((graph.n_edges, columns), dtype)
+    loop = _tv_sweeps.sweep_column if columns == 1 else _tv_sweeps.sweep_blocks
+    for _ in range(20):
+        loop(*edges, strength, g, p, None)
+    assert (np.abs(p) > weights[:, None]).any()
+    edges.sweep(strength, g, p, 20)
+    assert (np.abs(p) <= weights[:, None]).all()
+    np.testing.assert_allclose(g, Z, atol=100 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("p_type", [np.float64, np.float32])

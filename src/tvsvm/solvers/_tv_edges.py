@@ -24,8 +24,8 @@ class Edges(NamedTuple):
         """Run Gauss-Seidel passes over the dual, in place; all arrays of one type."""
         loop = sweep_column if g.shape[1] == 1 else sweep_blocks
         weights = self.weights.astype(g.dtype, copy=False)
-        for _ in range(times):
-            loop(self.indptr, self.heads, weights, strength, g, p)
+        for left in range(times, 0, -1):
+            loop(self.indptr, self.heads, weights, strength, g, p, True if left == 1 else None)
 
     def primal(self, z: FloatArray, p: FloatArray, g: FloatArray) -> None:
         """g = z - Dᵀp from scratch: sweeps only keep it up to date, and rounding adds up."""

@@ -98,19 +98,17 @@ def solve_columns(
     Cutting the nodes between threads instead is slower: edges between the parts wait for both.
     """
     jobs = min(jobs, z.shape[1])
-    if jobs == 1:
-        return solve_free(edges, z, strength, dual, tol, max_iter)
+    result = _empty_result(edges, z)
 
-    def solve(share: IntArray) -> Columns:
+    def solve(share: IntArray) -> int:
         own = None if dual is None else dual[:, share]
-        return solve_free(edges, z[:, share], strength[share], own, tol, max_iter)
+        return solve_free(edges, z[:, share], strength[share], own, tol, max_iter, result, share)
 
+    shares = np.array_split(np.arange(z.shape[1]), jobs)
+    if jobs == 1:
+        return result._replace(n_iter=solve(shares[0]))
     with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(solve, np.array_split(np.arange(z.shape[1]), jobs)))
-    x, dual, gap, value, open_ = (
-        np.concatenate([part[field] for part in found], axis=-1) for field in range(5)
-    )
-    return Columns(x, dual, gap, value, open_, max(part.n_iter for part in found))
+        return result._replace(n_iter=max(pool.map(solve, shares)))
 
 
 def solve_free(
@@ -120,14 +118,15 @@ def solve_free(
     dual: FloatArray | None,
     tol: float,
     max_iter: int,
-) -> Columns:
+    result: Columns,
+    columns: IntArray,
+) -> int:
     """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column, from a feasible dual or none.
 
-    The dual may be overwritten.
+    Writes into these columns of the result and returns the number of sweeps. The dual may be
+    overwritten.
     """
     block = _Block(edges, z, strength, dual, tol)
-    columns = np.arange(z.shape[1])
-    result: Columns | None = None
     n_iter, run = 0, FIRST_CHECK
     if dual is None:
         block.note_gap()
@@ -138,17 +137,14 @@ def solve_free(
         block.sweep(run)
         n_iter += run
         open_ = block.look(n_iter)
-        last = n_iter >= max_iter or not open_.any()
-        if last and result is None:
-            return block.result(n_iter)
+        last = n_iter >= max_iter
         # Columns that are done cost as much as the others: drop them once they fill half.
         if last or 2 * block.width(int(open_.sum())) <= block.width(columns.size):
             leaving = ~open_ | last
-            result = result or _empty_result(edges, z)
             block.write(result, columns, leaving)
             columns = columns[~leaving]
             if columns.size == 0:
-                return result._replace(n_iter=n_iter)
+                return n_iter
             block = block.keep(~leaving)
         run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
 
@@ -288,12 +284,6 @@ class _Block:
             getattr(small, name)[: index.size] = getattr(self, name)[index]
         small.looked_at = self.looked_at
         return small
-
-    def result(self, n_iter: int) -> Columns:
-        """All columns as they are."""
-        c = self.n_columns
-        dual = self.dual[:, :c].astype(self.z.dtype, copy=False)
-        return Columns(self.x[:, :c], dual, self.gap[:c], self.value[:c], self._open()[:c], n_iter)
 
     def write(self, result: Columns, columns: IntArray, which: BoolArray) -> None:
         """Put the marked columns where they belong in the result."""
