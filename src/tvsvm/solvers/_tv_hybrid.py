@@ -19,7 +19,7 @@ FIRST_CHECK = 6  # sweeps before the first look at the gap,
 CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look to the next
 # Costs in nanoseconds per edge and column, to choose between sweeps and flow. Counts decide, not
 # clocks: the same input always takes the same path.
-SWEEP_COST, WIDE_SWEEP_COST = 4.0, 0.75  # of one column, of several; with a share of the looks
+SWEEP_COST, WIDE_SWEEP_COST = 4.0, 1.0  # of one column, of several; with a share of the looks
 FLOW_COST, FLOW_COST_OF_PIECES = 30.0, 15.0  # fitted on kNN graphs of 4,495 and 70,000 nodes
 POLISH_WITHIN = 100.0  # times the gap allowed: polishing seldom gains more
 FLOW_LIMIT = 5_000  # arc visits per edge; usual are under 500
