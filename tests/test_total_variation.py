@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from tvsvm.graph import Graph
 from tvsvm.results import Status
-from tvsvm.solvers import graph_tv_prox, total_variation
+from tvsvm.solvers import _tv_rows, graph_tv_prox, total_variation
 
 METHODS = ["hybrid", "primal-dual"]
 REACHABLE = {"hybrid": 1e-12, "primal-dual": 1e-5}  # the paper's O(1/n²) is slow at the end
@@ -150,6 +150,23 @@ def test_fixed_rows_without_simplex():
     # Pulled by two neighbours at 0 with strength 1 each.
     result = graph_tv_prox(path, [0.0, 5.0, 0.0], 1.0, fixed=[True, False, True], tol=1e-10)
     np.testing.assert_allclose(result.solution, [0, 3, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("strength", [3.0, 30.0])
+def test_fixed_rows_where_sweeps_alone_are_slow(strength, monkeypatch):
+    rng = np.random.default_rng(0)
+    graph = grid(20)
+    Z = rng.standard_normal((400, 2)) + np.repeat([-1.0, 1.0], 200)[:, None]
+    fixed = rng.choice(400, 9, replace=False)
+    Z[fixed] = rng.choice([-3.0, 3.0], (9, 2))
+    result = graph_tv_prox(graph, Z, strength, fixed=fixed, tol=1e-6)
+    assert result.converged
+    np.testing.assert_array_equal(result.solution[fixed], Z[fixed])
+    monkeypatch.setattr(_tv_rows, "FLOW_SWEEPS", np.inf)
+    by_sweeps = graph_tv_prox(graph, Z, strength, fixed=fixed, tol=1e-6, max_iter=100_000)
+    assert by_sweeps.n_iter > 3 * result.n_iter
+    apart = np.linalg.norm(result.solution - by_sweeps.solution)
+    assert apart <= np.sqrt(2 * result.gap) + np.sqrt(2 * by_sweeps.gap)
 
 
 def test_warm_start_from_the_solution_needs_no_sweep():

@@ -19,7 +19,7 @@ def test_flow_alone_solves_from_any_feasible_dual(seed):
     g = (Z - graph.difference_adjoint(p))[graph.order]
     x = np.empty_like(g)
     layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert _tv_flow.solve_column(*layout, bound, g, p, x, 0.0, 10**9)
+    assert _tv_flow.solve_column(*layout, bound, np.ones_like(g), g, p, x, 0.0, 10**9)
     np.testing.assert_allclose(x, G[graph.order], atol=1e-9)
     np.testing.assert_allclose(g, x, atol=1e-9)
     assert np.all(np.abs(p) <= bound)
@@ -33,7 +33,7 @@ def test_flow_leaves_no_more_gap_than_allowed(allowed):
     bound, p, x = graph.edge_weights * 2.0, np.zeros(graph.n_edges), np.empty(400)
     g = z[graph.order]
     layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert _tv_flow.solve_column(*layout, bound, g, p, x, allowed, 10**9)
+    assert _tv_flow.solve_column(*layout, bound, np.ones_like(g), g, p, x, allowed, 10**9)
     gap, _ = _tv_sweeps.gap_and_value(
         graph.indptr, graph.heads, graph.edge_weights, np.array([2.0]),
         z[graph.order][:, None], g[:, None], p[:, None], x[:, None],
@@ -48,7 +48,7 @@ def test_flow_out_of_work_leaves_a_feasible_dual():
     bound, p, x = graph.edge_weights * 3.0, np.zeros(graph.n_edges), np.empty(144)
     g = z[graph.order]
     layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert not _tv_flow.solve_column(*layout, bound, g, p, x, 0.0, 500)
+    assert not _tv_flow.solve_column(*layout, bound, np.ones_like(g), g, p, x, 0.0, 500)
     assert np.all(np.abs(p) <= bound)
     np.testing.assert_allclose(g, (z - graph.difference_adjoint(p))[graph.order], atol=1e-12)
 

@@ -8,6 +8,9 @@ their own. The flow *is* the dual, so a warm dual is a head start and every stop
 
 A piece that is level but for its share of the gap allowed, ½|g - v|², is left as it is: edges
 between pieces are at their bounds, so these shares are all the gap there is.
+
+Nodes have a mass m: what is minimised is Σ_i m_i/2 (x_i - z_i)² and the total variation. A flow of
+δ changes g_i by δ/m_i, and a very heavy node stays where it is.
 """
 
 import numpy as np
@@ -97,6 +100,7 @@ def _discharge(
     neighbor: IntArray,
     edge: IntArray,
     bound: FloatArray,
+    mass: FloatArray,
     p: FloatArray,
     g: FloatArray,
     v: float,
@@ -126,13 +130,13 @@ def _discharge(
             if height[j] >= height[i]:
                 lowest = min(lowest, height[j])
                 continue
-            amount = min(g[i] - v, room)
+            amount = min(mass[i] * (g[i] - v), room)
             if i < j:
                 p[e] = bound[e] if amount == room else p[e] + amount
             else:
                 p[e] = -bound[e] if amount == room else p[e] - amount
-            g[i] -= amount
-            g[j] += amount
+            g[i] -= amount / mass[i]
+            g[j] += amount / mass[j]
             if g[j] > v + eps and not queued[j]:
                 queued[j] = True
                 queue[tail] = j
@@ -154,6 +158,7 @@ def _level(
     neighbor: IntArray,
     edge: IntArray,
     bound: FloatArray,
+    mass: FloatArray,
     p: FloatArray,
     g: FloatArray,
     v: float,
@@ -181,7 +186,7 @@ def _level(
         cut = False
         for t in range(nodes.size):
             i = nodes[t]
-            uneven += 0.5 * (g[i] - v) ** 2
+            uneven += 0.5 * mass[i] * (g[i] - v) ** 2
             above = g[i] > v + eps
             cut = cut or (above and height[i] == FAR)
             queued[i] = above and height[i] != FAR
@@ -200,8 +205,9 @@ def _level(
             head = head + 1 if head + 1 < queue.size else 0
             queued[i] = False
             work, tail, added = _discharge(
-                i, start, neighbor, edge, bound, p, g, v, eps, piece, height, queue, tail, queued
-            )
+                i, start, neighbor, edge, bound, mass, p, g, v, eps, piece, height, queue, tail,
+                queued,
+            )  # fmt: skip
             waiting += added - 1
             spent += work
         total += spent
@@ -214,6 +220,7 @@ def solve_column(
     neighbor: IntArray,
     edge: IntArray,
     bound: FloatArray,
+    mass: FloatArray,
     g: FloatArray,
     p: FloatArray,
     x: FloatArray,
@@ -237,10 +244,11 @@ def solve_column(
     while len(pending) > 0:
         low, high = pending.pop()
         mine = nodes[low:high]
-        v = 0.0
+        v, heavy = 0.0, 0.0
         for t in range(mine.size):
-            v += g[mine[t]]
-        v /= mine.size
+            v += mass[mine[t]] * g[mine[t]]
+            heavy += mass[mine[t]]
+        v /= heavy
         farthest = 0.0
         for t in range(mine.size):
             farthest = max(farthest, abs(g[mine[t]] - v))
@@ -252,8 +260,8 @@ def solve_column(
         if farthest <= eps:
             continue
         spent, level = _level(
-            start, neighbor, edge, bound, p, g, v, eps, allowed, mine, piece, height, queue,
-            queued, work_limit - work,
+            start, neighbor, edge, bound, mass, p, g, v, eps, allowed, mine, piece, height,
+            queue, queued, work_limit - work,
         )  # fmt: skip
         work += spent
         if level or work > work_limit:

@@ -255,7 +255,7 @@ class _Block:
     def _finish_by_flow(self, columns: IntArray) -> None:
         if columns.size == 0:
             return
-        arcs = flow.arcs(*self.edges[:2])
+        arcs, mass = flow.arcs(*self.edges[:2]), np.ones(len(self.z))
         candidate = self.x.copy()
         # The minimum is not below value - gap, so this is at most half of what will be allowed.
         allowed = 0.5 * self.tol * np.maximum(self.value - self.gap, 0.0) / len(self.z)
@@ -264,7 +264,8 @@ class _Block:
             bound = (self.edges.weights * self.strength[k]).astype(np.float64)
             g, p = (np.array(a[:, k], dtype=np.float64) for a in (self.g, self.dual))
             x = np.empty_like(g)
-            flow.solve_column(*arcs, bound, g, p, x, allowed[k], FLOW_LIMIT * bound.size)
+            limit = FLOW_LIMIT * bound.size
+            flow.solve_column(*arcs, bound, mass, g, p, x, allowed[k], limit)
             self.dual[:, k], candidate[:, k] = towards_zero(p, self.dual.dtype), x
 
         self.flow_tried[columns] = True
