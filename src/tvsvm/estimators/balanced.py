@@ -28,10 +28,12 @@ Prior = Callable[[FloatArray], FloatArray]
 class BalancedMethod(GraphClassifier):
     """Functions found from several starts, the lowest energy kept."""
 
-    r: float = parameter(
-        0.1,
-        [POSITIVE],
-        "float\nr, how firmly the functions on the graph and in the kernel space are tied.",
+    r: float | None = parameter(
+        None,
+        [POSITIVE, None],
+        """float or None
+r, how firmly the functions on the graph and in the kernel space are tied. None:
+0.1 for two classes, 1 for more.""",
     )
     n_init: int | None = parameter(
         None,
@@ -54,9 +56,13 @@ algorithm always starts afresh.""",
 "paper" runs the paper's iteration as printed, from the first start only.""",
     )
     tol: float = parameter(
-        2e-3, [POSITIVE], "float\nThe iteration ends when the functions move relatively less."
+        1e-3, [POSITIVE], "float\nThe iteration ends when the functions move relatively less."
     )
     max_iter: int = parameter(100, [AT_LEAST_ONE], "int\nMost iterations from each start.")
+
+    def _tie(self, problem: Problem) -> float:
+        """The value of r."""
+        return self.r or (0.1 if problem.n_columns == 1 else 1.0)
 
     @abstractmethod
     def _follow(
@@ -97,7 +103,7 @@ class TVMethod(BalancedMethod):
         [POSITIVE, None],
         """float or None
 γ, weight of the total variation of a graph of mean degree 1. None: 0.5 for two
-classes, whose function goes from -1 to 1, and 0.2 for more, from 0 to 1.""",
+classes, 1.2 for more.""",
     )
     class_prior: Any = parameter(
         None,
@@ -116,12 +122,12 @@ energy without it is lower, it is not used. Not used by the paper's algorithm.""
         paper = self.algorithm == "paper"
         if problem.n_columns == 1 and not paper:
             starts = [*starts, *_recut(problem, starts[0], prior)]
-        gamma = self.gamma or (0.5 if problem.n_columns == 1 else 0.2)
+        gamma = self.gamma or (0.5 if problem.n_columns == 1 else 1.2)
         return total_variation(
             problem,
             self._loss,
             starts,
-            strengths=TVStrengths(lam=self.lam, gamma=gamma, r=self.r),
+            strengths=TVStrengths(lam=self.lam, gamma=gamma, r=self._tie(problem)),
             prior=prior,
             searched=searched,
             paper=paper,
@@ -147,7 +153,7 @@ class CheegerMethod(BalancedMethod):
             self._loss,
             starts,
             lam=self.lam,
-            r=self.r,
+            r=self._tie(problem),
             step=self.step,
             searched=searched,
             paper=self.algorithm == "paper",

@@ -28,12 +28,13 @@ SYMMETRY_TOL = 1e-6
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Φ = k(X, Z) basis with ΦᵀΦ = diag(spectrum), for landmarks Z."""
+    """Φ = k(X, Z) basis with ΦᵀΦ = diag(spectrum), for landmarks Z; residual, see `RKHS`."""
 
     features: FloatArray
     spectrum: FloatArray
     basis: FloatArray
     negative_share: float
+    residual: FloatArray
 
 
 def batches(n_rows: int, width: int) -> list[slice]:
@@ -160,7 +161,8 @@ def factorise(
     basis = vectors / np.sqrt(values) / np.sqrt(scale)
     if exact:
         spectrum = values / scale
-        return FeatureMap(vectors * np.sqrt(spectrum), spectrum, basis, negative_share)
+        residual = np.zeros(len(index))
+        return FeatureMap(vectors * np.sqrt(spectrum), spectrum, basis, negative_share, residual)
 
     landmarks = kernel.select(X, index)
     well_conditioned = bool(values[-1] <= SINGLE_CONDITION * values[0])
@@ -173,7 +175,9 @@ def factorise(
         width=max(X.shape[1], len(index)),
     )
     rotation, spectrum = _orthogonalise(features, product_type)
-    return FeatureMap(features, spectrum, basis @ rotation, negative_share)
+    explained = np.einsum("ij,ij->i", features, features, dtype=np.float64)
+    residual = np.maximum(kernel.diagonal(X) / scale - explained, 0.0)
+    return FeatureMap(features, spectrum, basis @ rotation, negative_share, residual)
 
 
 def _orthogonalise(
@@ -187,14 +191,22 @@ def _orthogonalise(
     return rotation, np.einsum("ij,ij->j", features, features, dtype=np.float64)
 
 
-def gram(features: FloatArray) -> FloatArray:
-    """Form ΦᵀΦ in float64, without a float64 copy of Φ."""
+def gram(features: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """ΦᵀΦ, or Φᵀ diag(weights) Φ, in float64, without a float64 copy of Φ.
+
+    Rows without weight cost nothing.
+    """
+    used = None if weights is None else np.flatnonzero(weights)
 
     def square(rows: slice) -> FloatArray:
-        part = features[rows].astype(np.float64, copy=False)
+        if used is None or weights is None:
+            part = features[rows].astype(np.float64, copy=False)
+        else:
+            part = np.sqrt(weights[used[rows], None]) * features[used[rows]]
         return part.T @ part
 
-    total = np.zeros((features.shape[1], features.shape[1]))
-    for part in map_batches(square, batches(*features.shape)):
+    n_rows, rank = len(features) if used is None else len(used), features.shape[1]
+    total = np.zeros((rank, rank))
+    for part in map_batches(square, batches(n_rows, rank)):
         total += part
     return total

@@ -19,6 +19,8 @@ KernelName = str | Callable[[Rows, Rows], FloatArray]
 
 # Pairs of rows that a width is estimated from: the median is then known to a few percent.
 N_PAIRS = 1000
+# Rows at once where only k(x, x) is wanted: calls are few, and little is computed in vain.
+BLOCK = 32
 # |x|² + |z|² - 2 x·z loses eps |x|² of a distance; beyond this squared norm (in widths) that would
 # show in the kernel's tenth digit, in the sixth for float32. Then the next better way is taken:
 # float64, and at last differences formed one by one.
@@ -41,6 +43,9 @@ class Kernel(Protocol):
         With `single` it may be in float32 with an error of a few eps.
         """
 
+    def diagonal(self, X: Rows) -> FloatArray:
+        """k(x, x) for every row of X."""
+
 
 @dataclass(frozen=True)
 class RowKernel:
@@ -49,6 +54,7 @@ class RowKernel:
     function: Callable[[Rows, Rows], FloatArray]
     scale: float = 1.0
     fast: bool = False
+    unit: bool = False  # whether k(x, x) = 1
 
     def select(self, X: Rows, index: IntArray) -> Rows:
         """Take the rows themselves, without a copy where all are wanted."""
@@ -70,6 +76,13 @@ class RowKernel:
             )
         return require_finite(values)
 
+    def diagonal(self, X: Rows) -> FloatArray:
+        """k(x, x) for every row: read off small blocks, as a function takes pairs of batches."""
+        if self.unit:
+            return np.ones(X.shape[0])
+        blocks = [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
+        return np.concatenate([self(block, block).diagonal() for block in blocks])
+
     def _scaled(self, rows: Rows, dtype: type[np.floating]) -> Rows:
         rows = rows.astype(dtype, copy=False)
         return rows if self.scale == 1.0 else rows * dtype(self.scale)
@@ -88,6 +101,10 @@ class PrecomputedKernel:
     def __call__(self, rows: Rows, landmarks: Rows, *, single: bool = False) -> FloatArray:
         """Read the columns of the landmarks, in float64."""
         return require_finite(rows[:, landmarks].astype(np.float64))
+
+    def diagonal(self, X: Rows) -> FloatArray:
+        """The diagonal of K."""
+        return X.diagonal().astype(np.float64)
 
 
 def require_finite(values: FloatArray) -> FloatArray:
@@ -158,9 +175,11 @@ def make_kernel(
     root = None if gamma is None else float(np.sqrt(gamma))
     match kernel:
         case "rbf":
-            return RowKernel(rbf, root or 1.0 / _median_distance(X, lengths, rng), fast=True)
+            scale = root or 1.0 / _median_distance(X, lengths, rng)
+            return RowKernel(rbf, scale, fast=True, unit=True)
         case "laplacian":
-            return RowKernel(_laplacian, gamma or 1.0 / _median_distance(X, _absolute_sums, rng))
+            scale = gamma or 1.0 / _median_distance(X, _absolute_sums, rng)
+            return RowKernel(_laplacian, scale, unit=True)
         case "poly":
             function = partial(_poly, degree=degree, coef0=coef0)
             return RowKernel(function, root or 1.0 / _root_mean_square(lengths(_sample(X, rng))))

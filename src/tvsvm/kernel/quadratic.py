@@ -1,14 +1,14 @@
 """Quadratic energies on an RKHS, factorised once in the symmetric form."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from tvsvm.kernel.features import BATCH_SIZE, batches
-from tvsvm.results import FloatArray
+from tvsvm.kernel.features import BATCH_SIZE, batches, gram
+from tvsvm.results import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from tvsvm.kernel.space import RKHS
@@ -24,6 +24,12 @@ class Quadratic:
     The paper's (ηJK + λI + γLK)⁻¹B are the expansion coefficients of GB. Rounding costs a
     relative eps cond(A) ≤ eps (1 + |M||K|/λ): eight digits are left at |M||K| = 1e8 λ.
 
+    With `residual`, K has the diagonal D of the space's residuals added, which makes its own
+    diagonal right (Snelson and Ghahramani, NIPS 2005): a row that the landmarks tell little about
+    has a part of f to itself, at a price, instead of following rows that it is not like. Then
+    f = Φw + s with s of norm |D^-½ s|, and G = CΦ A⁻¹ ΦᵀC + D(λI + MD)⁻¹ with
+    C = λ(λI + MD)⁻¹, A = λI + ΦᵀMCΦ.
+
     Parameters
     ----------
     space : RKHS
@@ -36,6 +42,8 @@ class Quadratic:
         L, symmetric positive semi-definite; needed where γ > 0.
     row_weights : array-like of shape (n_points,), optional
         Non-negative, such as η on labelled rows and 0 elsewhere.
+    residual : bool
+        Whether rows have a part of f to themselves; only for γ = 0.
     """
 
     def __init__(
@@ -47,29 +55,50 @@ class Quadratic:
         gamma: float,
         laplacian: sparse.spmatrix | None,
         row_weights: ArrayLike | None,
+        residual: bool,
     ) -> None:
         check_strengths(lam, r=r, gamma=gamma)
         self.space = space
+        weights = _check_weights(row_weights, space) if row_weights is not None else np.zeros(0)
+        # C and D(λI + MD)⁻¹ where rows have something to themselves.
+        self._common: FloatArray | None = None
+        self._own: FloatArray | None = None
+        if residual and space.residual.any():
+            if gamma > 0:
+                raise ValueError("`residual` needs gamma = 0. Got gamma > 0; pass one of the two.")
+            M = r + (weights if weights.size else np.zeros(space.n_points))
+            self._common = lam / (lam + M * space.residual)
+            self._own = space.residual / (lam + M * space.residual)
+            r, weights = 0.0, M * self._common
         diagonal = lam + r * space.spectrum
         # The root R of A = RRᵀ: lower triangular, or the diagonal where A is diagonal.
         self._root = np.sqrt(diagonal)
-        weights = _check_weights(row_weights, space) if row_weights is not None else np.zeros(0)
         if gamma > 0 or weights.any():
             A = np.diag(diagonal)
             if gamma > 0:
                 A += gamma * space.compressed(_check_laplacian(laplacian, space))
             if weights.any():
-                A += _weighted_gram(space.features, weights)
+                A += gram(space.features, weights)
             self._root = _lower_root(A)
 
     def coordinates(self, B: ArrayLike) -> FloatArray:
-        """Coordinates, (rank, c), of the minimisers GB for B of shape (n_points, c)."""
+        """Coordinates w, (rank, c), of the minimisers GB for B of shape (n_points, c)."""
+        if self._common is not None:
+            B = self._common[:, None] * np.asarray(B)
         half = self._divide(self.space.project(B))
         return self._divide(half, transposed=True)
 
+    def values(self, W: ArrayLike, B: ArrayLike) -> FloatArray:
+        """Values on the rows of X, (n_points, c), of the minimisers GB with coordinates W."""
+        return self._with_own(self.space.values(W), np.asarray(B), slice(None))
+
+    def values_at(self, rows: IntArray, W: FloatArray, B: FloatArray) -> FloatArray:
+        """The same at some rows, (n, c)."""
+        return self._with_own(self.space.features[rows] @ W, B, rows)
+
     def solve(self, B: ArrayLike) -> FloatArray:
         """Values GB of the minimisers on the rows of X, (n_points, c)."""
-        return self.space.values(self.coordinates(B))
+        return self.values(self.coordinates(B), B)
 
     def columns(self, rows: ArrayLike) -> FloatArray:
         """Coordinates, (rank, n), of the columns of G at `rows`, indices or a mask."""
@@ -78,11 +107,22 @@ class Quadratic:
     def block(self, rows: ArrayLike) -> FloatArray:
         """Block of G at `rows`, indices or a mask: float64, symmetric, positive semi-definite."""
         half = self._half(rows)
-        return half.T @ half
+        block = half.T @ half
+        if self._own is not None:
+            block[np.diag_indices_from(block)] += self._own[np.asarray(rows)]
+        return block
+
+    def _with_own(self, F: FloatArray, B: FloatArray, rows: Any) -> FloatArray:
+        """Functions of the space, (n, c) at `rows`, with what the rows have to themselves."""
+        if self._common is None or self._own is None:
+            return F
+        return self._common[rows, None] * F + self._own[rows, None] * B[rows]
 
     def _half(self, rows: ArrayLike) -> FloatArray:
-        """R⁻¹Φᵀ at `rows`."""
+        """R⁻¹ΦᵀC at `rows`."""
         part = self.space.features[np.asarray(rows)].astype(np.float64, copy=False)
+        if self._common is not None:
+            part = self._common[np.asarray(rows), None] * part
         return self._divide(part.T)
 
     def _divide(self, C: FloatArray, *, transposed: bool = False) -> FloatArray:
@@ -133,16 +173,6 @@ def compress(M: sparse.spmatrix, features: FloatArray) -> FloatArray:
             part = features[rows, :stop].astype(np.float64, copy=False)
             upper[:stop, start:stop] += part.T @ product[rows]
     return np.triu(upper) + np.triu(upper, 1).T
-
-
-def _weighted_gram(features: FloatArray, weights: FloatArray) -> FloatArray:
-    """Φᵀ diag(weights) Φ in float64; rows without weight cost nothing."""
-    used = np.flatnonzero(weights)
-    total = np.zeros((features.shape[1], features.shape[1]))
-    for batch in batches(len(used), features.shape[1]):
-        part = np.sqrt(weights[used[batch], None]) * features[used[batch]]
-        total += part.T @ part
-    return total
 
 
 def _lower_root(A: FloatArray) -> FloatArray:

@@ -74,6 +74,9 @@ class RKHS:
         Φ, read-only.
     spectrum : ndarray of shape (rank,)
         Positive eigenvalues of K, ascending.
+    residual : ndarray of shape (n_points,)
+        k(x, x) - |φ(x)|² of every row: what its kernel function has outside of the landmarks'
+        span. See `quadratic`.
     landmarks : ndarray or sparse matrix
         The landmark rows Z; their indices for ``kernel="precomputed"``.
     landmark_indices : ndarray of shape (n_landmarks,)
@@ -123,9 +126,15 @@ class RKHS:
             dtype=np.float32 if rows.dtype in (np.float16, np.float32) else np.float64,
         )
         self.features, self.spectrum, self._basis = map_.features, map_.spectrum, map_.basis
-        self.negative_share = map_.negative_share
+        self.negative_share, self.residual = map_.negative_share, map_.residual
         self.n_columns = rows.shape[1]
-        for array in (self.features, self.spectrum, self._basis, self.landmark_indices):
+        for array in (
+            self.features,
+            self.spectrum,
+            self.residual,
+            self._basis,
+            self.landmark_indices,
+        ):
             array.flags.writeable = False
         self._last_compressed: tuple[Any, FloatArray] | None = None
 
@@ -194,10 +203,20 @@ class RKHS:
         gamma: float = 0.0,
         laplacian: sparse.spmatrix | None = None,
         row_weights: ArrayLike | None = None,
+        residual: bool = False,
     ) -> Quadratic:
-        """Prepare min_f λ/2 |f|²_K + ½ fᵀMf - ⟨B, f⟩, M = rI + γL + diag(row_weights)."""
+        """Prepare min_f λ/2 |f|²_K + ½ fᵀMf - ⟨B, f⟩, M = rI + γL + diag(row_weights).
+
+        With `residual` rows have a part of f to themselves where the landmarks tell little.
+        """
         return Quadratic(
-            self, lam=lam, r=r, gamma=gamma, laplacian=laplacian, row_weights=row_weights
+            self,
+            lam=lam,
+            r=r,
+            gamma=gamma,
+            laplacian=laplacian,
+            row_weights=row_weights,
+            residual=residual,
         )
 
     def expansion(self, W: ArrayLike) -> "Expansion":

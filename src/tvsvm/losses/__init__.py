@@ -13,11 +13,12 @@ __all__ = ["Hinge", "KernelStep", "Loss", "Squared"]
 
 
 class KernelStep(Protocol):
-    """A prepared minimisation over functions f = offset + Φw, to be called many times.
+    """A prepared minimisation over functions f = offset + Φw + s, to be called many times.
 
     min_{f, b} loss(f + b) + λ/2 |w|² + γ/2 fᵀLf + r/2 |f - E|², column by column. Where the space
     holds the functions of the rows, a constant offset that all columns share costs nothing:
-    see :func:`tvsvm.methods.laplacian.laplacian`.
+    see :func:`tvsvm.methods.laplacian.laplacian`. s is zero unless the step was prepared with
+    `residual`, see :class:`tvsvm.kernel.quadratic.Quadratic`; then its norm counts, too.
     """
 
     @property
@@ -27,6 +28,10 @@ class KernelStep(Protocol):
     @property
     def status(self) -> Status:
         """Whether that residual met the tolerance of the solver, 1e-8."""
+
+    @property
+    def energy(self) -> float:
+        """The minimum that the last call found."""
 
     def __call__(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coordinates w (rank, c), values f (N, c) and intercept b (c,); E of shape (N, c).
@@ -55,8 +60,13 @@ class Loss(Protocol):
         r: float = 0.0,
         gamma: float = 0.0,
         offset: float = 0.0,
+        residual: bool = False,
     ) -> KernelStep:
-        """Prepare the minimisation over functions that contains this loss."""
+        """Prepare the minimisation over functions that contains this loss.
+
+        With `residual` (only for γ = 0) rows have a part of f to themselves where the landmarks
+        of the space tell little about them.
+        """
 
     def clamped_step(
         self, problem: "Problem", *, lam: float, r: float, offset: float = 0.0

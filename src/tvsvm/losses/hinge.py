@@ -62,19 +62,22 @@ class Hinge:
         r: float = 0.0,
         gamma: float = 0.0,
         offset: float = 0.0,
+        residual: bool = False,
     ) -> "_HingeStep":
         """Prepare f = G(Jᵀz + rE), G = (λK⁻¹ + rI + γL)⁻¹, z the solution of a QP over n rows.
 
         min_z ½ zᵀJGJᵀz - (m y - r JGE)ᵀz, y z in [0, μ m w], Σ z = 0, with z = Yβ of the paper.
         Its multiplier is the intercept, and each call starts from the z of the last one.
         """
-        return _HingeStep(problem, self.mu, lam=lam, r=r, gamma=gamma, offset=offset)
+        return _HingeStep(
+            problem, self.mu, lam=lam, r=r, gamma=gamma, offset=offset, residual=residual
+        )
 
     def clamped_step(
         self, problem: "Problem", *, lam: float, r: float, offset: float = 0.0
     ) -> "_HingeStep":
         """The paper's SVM(E): the kernel step, also where the method clamps the labels."""
-        return self.kernel_step(problem, lam=lam, r=r, offset=offset)
+        return self.kernel_step(problem, lam=lam, r=r, offset=offset, residual=True)
 
     def shift(
         self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
@@ -88,12 +91,24 @@ class _HingeStep:
     """See `KernelStep`."""
 
     def __init__(
-        self, problem: "Problem", mu: float, *, lam: float, r: float, gamma: float, offset: float
+        self,
+        problem: "Problem",
+        mu: float,
+        *,
+        lam: float,
+        r: float,
+        gamma: float,
+        offset: float,
+        residual: bool,
     ) -> None:
         self._problem, self._r, self._offset = problem, r, offset
         self._middle, margin = _coding(problem)
         self._quadratic = problem.space.quadratic(
-            lam=lam, r=r, gamma=gamma, laplacian=problem.graph and problem.graph.laplacian
+            lam=lam,
+            r=r,
+            gamma=gamma,
+            laplacian=problem.graph and problem.graph.laplacian,
+            residual=residual,
         )
         # Columns of G at the labelled rows, as coordinates, and its block there.
         self._columns = self._quadratic.columns(problem.rows)
@@ -103,14 +118,19 @@ class _HingeStep:
         self._lower, self._upper = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
         self._duals: list[FloatArray | None] = [None] * problem.n_columns
         self.certificate, self.status = 0.0, Status.CONVERGED
+        self.energy = 0.0
 
     def __call__(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        space, n_columns = self._quadratic.space, self._problem.n_columns
-        W: FloatArray = np.zeros((space.rank, n_columns))
-        goals = self._goals
+        quadratic, rows, n_columns = self._quadratic, self._problem.rows, self._problem.n_columns
+        W: FloatArray = np.zeros((quadratic.space.rank, n_columns))
+        B: FloatArray = np.zeros((quadratic.space.n_points, n_columns))
+        without: FloatArray = np.zeros(self._goals.shape)
         if E is not None:
-            W = self._quadratic.coordinates(self._r * (E - self._offset))
-            goals = goals - space.features[self._problem.rows] @ W
+            E = E - self._offset
+            B = self._r * E
+            W = quadratic.coordinates(B)
+            without = quadratic.values_at(rows, W, B)
+        goals = self._goals - without
         duals, intercept = np.empty(goals.shape), np.empty(n_columns)
         self.certificate, self.status = 0.0, Status.CONVERGED
         for k in range(n_columns):
@@ -126,7 +146,13 @@ class _HingeStep:
             if result.certificate > self.certificate:
                 self.certificate, self.status = result.certificate, result.status
         W += self._columns @ duals
-        return W, self._offset + space.values(W), intercept
+        B[rows] += duals
+        F = quadratic.values(W, B)
+        # The minimum without labels, and what they add: the optimum of the QPs.
+        self.energy = float(np.vdot(goals + 0.5 * (without - self._block @ duals), duals))
+        if E is not None:
+            self.energy += 0.5 * self._r * float(np.vdot(E, E - F))
+        return W, self._offset + F, intercept
 
 
 def _coding(problem: "Problem") -> tuple[float, float]:

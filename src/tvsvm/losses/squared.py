@@ -47,15 +47,18 @@ class Squared:
         r: float = 0.0,
         gamma: float = 0.0,
         offset: float = 0.0,
+        residual: bool = False,
     ) -> "_SquaredStep":
         """Prepare f = (ηJ + rI + γL + λK⁻¹)⁻¹ (ηy + rE), J diagonal with the weights."""
-        return _SquaredStep(problem, self.eta, lam=lam, r=r, gamma=gamma, offset=offset)
+        return _SquaredStep(
+            problem, self.eta, lam=lam, r=r, gamma=gamma, offset=offset, residual=residual
+        )
 
     def clamped_step(
         self, problem: "Problem", *, lam: float, r: float, offset: float = 0.0
     ) -> "_SquaredStep":
         """Prepare f = (rI + λK⁻¹)⁻¹ rE, the paper's RLS(E), for methods that clamp the labels."""
-        return _SquaredStep(problem, 0.0, lam=lam, r=r, gamma=0.0, offset=offset)
+        return _SquaredStep(problem, 0.0, lam=lam, r=r, gamma=0.0, offset=offset, residual=True)
 
     def shift(
         self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
@@ -80,7 +83,15 @@ class _SquaredStep:
     certificate, status = 0.0, Status.CONVERGED
 
     def __init__(
-        self, problem: "Problem", eta: float, *, lam: float, r: float, gamma: float, offset: float
+        self,
+        problem: "Problem",
+        eta: float,
+        *,
+        lam: float,
+        r: float,
+        gamma: float,
+        offset: float,
+        residual: bool,
     ) -> None:
         space, rows = problem.space, problem.rows
         pull = np.zeros(space.n_points)
@@ -91,14 +102,23 @@ class _SquaredStep:
             gamma=gamma,
             laplacian=problem.graph and problem.graph.laplacian,
             row_weights=pull,
+            residual=residual,
         )
+        self._rows, self._targets = rows, problem.targets - offset
         self._labels = np.zeros((space.n_points, problem.n_columns))
-        self._labels[rows] = pull[rows, None] * (problem.targets - offset)
+        self._labels[rows] = pull[rows, None] * self._targets
         self._r, self._offset = r, offset
+        self.energy = 0.0
 
     def __call__(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         B = self._labels
         if E is not None:
-            B = B + self._r * (E - self._offset)
+            E = E - self._offset
+            B = B + self._r * E
         W = self._quadratic.coordinates(B)
-        return W, self._offset + self._quadratic.space.values(W), np.zeros(W.shape[1])
+        F = self._quadratic.values(W, B)
+        # Where f = GB is the minimiser, ½ ⟨B, f⟩ is what the minimum is below that of f = 0.
+        self.energy = 0.5 * float(np.vdot(self._labels[self._rows], self._targets - F[self._rows]))
+        if E is not None:
+            self.energy += 0.5 * self._r * float(np.vdot(E, E - F))
+        return W, self._offset + F, np.zeros(W.shape[1])

@@ -15,7 +15,7 @@ PATIENCE, PATIENCE_NEARBY = 8, 2
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Where an iteration got from one start: its best iterate, not its last."""
+    """Where an iteration got from one start: its best iterate, and its last if that is of use."""
 
     solution: FloatArray
     energy: float
@@ -23,6 +23,7 @@ class Candidate:
     n_iter: int
     status: Status
     energies: Sequence[float]
+    last: FloatArray | None = None
 
 
 class Progress:
@@ -36,6 +37,7 @@ class Progress:
         self.tol, self.patience = tol, patience
         self.energies: list[float] = []
         self.best: FloatArray = np.empty(0)
+        self.last: FloatArray = np.empty(0)
         self._best_energy = self._settled_energy = np.inf
         self._settled_at = 0
         self._change = np.inf
@@ -43,7 +45,7 @@ class Progress:
     def add(self, solution: FloatArray, energy: float, change: float) -> bool:
         """Take in an iterate; whether the iteration has converged."""
         self.energies.append(energy)
-        self._change = change
+        self._change, self.last = change, solution
         if energy < self._best_energy:
             self.best, self._best_energy = solution, energy
         if energy < self._settled_energy * (1 - self.tol):
@@ -65,6 +67,7 @@ class Progress:
             n_iter=len(self.energies),
             status=Status.CONVERGED if self.converged else Status.MAX_ITER,
             energies=self.energies,
+            last=self.last,
         )
 
 

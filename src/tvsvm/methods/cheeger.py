@@ -18,7 +18,7 @@ from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3
-SMOOTHING = 5.0  # γ/r of the total-variation iteration before the steps down the ratio
+SMOOTHING = 1.2  # γ/r of the total-variation iteration before the steps down the ratio
 DOUBT = 0.49  # the kernel's say in how sure a class is; below a half, so that the class stays
 NO_CUT = 1e-6  # ratio that counts as zero, on a graph of mean degree 1
 
@@ -88,7 +88,8 @@ def cheeger(
                 problem,
                 graph,
                 through_kernel,
-                many_classes(problem, loss, start, strengths, n_jobs=n_jobs).solution,
+                many_classes(problem, loss, start, strengths, tol=tol, n_jobs=n_jobs).solution,
+                r,
             )
             for start in starts
         ]
@@ -134,9 +135,10 @@ def _partition(
     graph: Graph,
     through_kernel: KernelStep,
     start: FloatArray,
+    r: float,
 ) -> Candidate:
     tell("Cheeger cut")
-    best, energies, ended = refine(problem, graph, start, lambda E: through_kernel(E)[1])
+    best, energies, ended = refine(problem, graph, start, through_kernel, r=r)
     return Candidate(
         best,
         energies[-1],

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tvsvm.graph import Graph
+from tvsvm.losses import KernelStep
 from tvsvm.problem import Problem
 from tvsvm.results import FloatArray
 from tvsvm.solvers import graph_tv_prox
@@ -129,25 +130,34 @@ def refine(
     problem: Problem,
     graph: Graph,
     start: FloatArray,
-    through_kernel: KernelMap,
+    step: KernelStep,
     *,
+    r: float,
     max_rounds: int = 20,
 ) -> tuple[FloatArray, list[float], bool]:
-    """Lower the ratio of a partition; its best version, the falling energies, and whether it ended.
+    """Lower the energy of a partition; its best version, the falling energies, whether it ended.
+
+    The energy is the ratio and, f being sought in the kernel space, what the partition F is away
+    from it, a row: min_e (λ/2 |e|²_K + r/2 |e - F|²) / rN, with the loss of `step`.
 
     After every few steps the partition is rounded and compared with the best so far. A round
     without a gain is taken back and tried again with half the step, a few times.
     """
-    step = RatioStep(problem, graph, through_kernel)
+
+    def energy_of(partition: FloatArray) -> float:
+        step(partition)
+        return ratio_energy(graph, partition) + step.energy / (r * len(partition))
+
+    down = RatioStep(problem, graph, lambda F: step(F)[1])
     best = rounded(problem, start)
-    energies = [ratio_energy(graph, best)]
+    energies = [energy_of(best)]
     length, failures = STEP, 0
     for _ in range(max_rounds):
         F = best
         for _ in range(ROUND_EVERY):
-            F = step(F, length)
+            F = down(F, length)
         candidate = rounded(problem, F)
-        energy = ratio_energy(graph, candidate)
+        energy = energy_of(candidate)
         if energy < energies[-1] * (1 - LEAST_GAIN):
             best, failures = candidate, 0
             energies.append(energy)

@@ -8,15 +8,16 @@ import numpy as np
 
 from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
-from tvsvm.losses import KernelStep, Loss
+from tvsvm.losses import Loss
 from tvsvm.methods.candidates import PATIENCE, PATIENCE_NEARBY, Candidate, Progress, lowest
 from tvsvm.methods.partition import PartitionSearch
 from tvsvm.methods.ratio import partition_energy, shares_of
 from tvsvm.problem import MethodResult, Problem
-from tvsvm.results import FloatArray
+from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3  # relative gap of the inner prox: what is left is far below an iteration's step
+COLLAPSE = 1.1  # times the ratio of the start: beyond, a class is about to shrink to its labels
 FLAT = 1e-9  # spread, against values around 1, below which a function is a constant
 
 
@@ -85,10 +86,18 @@ def total_variation(
     assert graph is not None
     if problem.n_columns == 1:
         progress = partial(Progress, tol, patience=PATIENCE_NEARBY if searched else PATIENCE)
-        ends = [
-            _two_classes(problem, loss, graph, start, strengths, progress(), max_iter)
-            for start in each(starts, "total variation")
-        ]
+
+        def end_from(start: FloatArray) -> Candidate:
+            return _two_classes(problem, loss, graph, start, strengths, progress(), max_iter)
+
+        ends = [end_from(start) for start in each(starts, "total variation")]
+        while not paper:
+            # The iteration goes on to better cuts at functions of higher energy, as multipliers
+            # and balance pull at them. From its last cut it soon meets the low energy nearby.
+            best = min(ends, key=lambda end: end.energy)
+            ends.append(end_from(_cut(problem, best.last)))
+            if ends[-1].energy > best.energy * (1 - tol):
+                break
         return lowest(problem, ends, strengths.lam / strengths.r)
     ends = [
         many_classes(
@@ -124,9 +133,6 @@ def many_classes(
     """The end of the iteration for c > 1 from one start, see `total_variation`."""
     graph = problem.graph
     assert graph is not None
-    # A step of its own for every start: the hinge's remembers its last QP, and an end must not
-    # depend on the starts before it. Preparing it is cheap, only labelled rows are in it.
-    step = loss.kernel_step(problem, lam=strengths.lam, r=strengths.r, offset=1 / problem.n_columns)
     if paper:
         partition, sizes = start, [np.full(problem.n_columns, 1 / problem.n_columns)]
     else:
@@ -136,7 +142,17 @@ def many_classes(
         corrected = prior(found)
         sizes = [found] if np.allclose(found, corrected) else [found, corrected]
     ends = [
-        _iterate(problem, step, graph, partition, strengths, shares, tol, max_iter, n_jobs)
+        _iterate(
+            problem,
+            loss,
+            partition,
+            strengths,
+            shares,
+            tol=tol,
+            max_iter=max_iter,
+            n_jobs=n_jobs,
+            most=np.inf if paper else COLLAPSE,
+        )
         for shares in sizes
     ]
     return min(ends, key=lambda end: end.energy)
@@ -153,11 +169,16 @@ def from_partition(
     n_jobs: int | None = None,
 ) -> MethodResult:
     """The iteration for c > 1 from a partition that is taken as it is, with its class sizes."""
-    graph = problem.graph
-    assert graph is not None
-    step = loss.kernel_step(problem, lam=strengths.lam, r=strengths.r, offset=1 / problem.n_columns)
-    shares = shares_of(partition)
-    end = _iterate(problem, step, graph, partition, strengths, shares, tol, max_iter, n_jobs)
+    end = _iterate(
+        problem,
+        loss,
+        partition,
+        strengths,
+        shares_of(partition),
+        tol=tol,
+        max_iter=max_iter,
+        n_jobs=n_jobs,
+    )
     solution = end.solution.copy()
     solution[problem.rows] = problem.targets  # with few rows the labels are most of what is known
     return lowest(problem, [replace(end, solution=solution)], strengths.lam / strengths.r)
@@ -174,8 +195,8 @@ def _two_classes(
 ) -> Candidate:
     """The paper's augmented Lagrangian with two splittings, r₁ = r₂ = r."""
     lam, gamma, r = strengths.lam, strengths.gamma, strengths.r
-    space, rows = problem.space, problem.rows
-    smooth = space.quadratic(lam=lam, r=r)
+    rows = problem.rows
+    smooth = problem.space.quadratic(lam=lam, r=r, residual=True)
     g = _centred(start)
     l1, l2 = np.zeros_like(g), np.zeros_like(g)
     dual = None
@@ -192,11 +213,9 @@ def _two_classes(
         before, g = g, g if flat else _centred(result.solution)
         l1 += r * (f - g)
         l2 += r * (h - g)
-        near = smooth.coordinates(r * g)
         energy = (
             loss.value(g[rows], intercept, problem)
-            + lam / 2 * float(np.vdot(near, near))
-            + r / 2 * float(np.sum((space.values(near) - g) ** 2))
+            + r / 2 * float(np.vdot(g, g - smooth.solve(r * g)))  # min λ/2 |f|²_K + r/2 |f - g|²
             + gamma * float(np.sum(graph.total_variation(g)))
         )
         if progress.add(g, energy, float(np.linalg.norm(g - before) / np.sqrt(len(g)))):
@@ -206,32 +225,59 @@ def _two_classes(
 
 def _iterate(
     problem: Problem,
-    step: KernelStep,
-    graph: Graph,
+    loss: Loss,
     start: FloatArray,
     strengths: TVStrengths,
     shares: FloatArray,
+    *,
     tol: float,
     max_iter: int,
     n_jobs: int | None,
+    most: float = COLLAPSE,
 ) -> Candidate:
-    """The paper's iteration for many classes, columns rescaled to their share of the rows."""
+    """The paper's iteration for many classes, columns rescaled to their share of the rows.
+
+    The total variation alone is lowest where a class has shrunk to its labels, and with overlapping
+    classes the balance does not prevent that for ever: no iterate's partition may have `most`
+    times the ratio of the start's. Ends are compared by that ratio, since it knows all balances.
+    """
     tell("total variation")
+    graph = problem.graph
+    assert graph is not None
     r = strengths.r
-    g = start
-    # From a partition of low ratio the first iterate is nearly always the best one.
-    progress, dual = Progress(tol, PATIENCE_NEARBY), None
+    step = loss.kernel_step(
+        problem, lam=strengths.lam, r=r, offset=1 / problem.n_columns, residual=True
+    )
+    limit = most * partition_energy(problem, graph, start)
+    progress = Progress(tol, patience=max_iter)
+    g, change, dual, collapsed = start, np.inf, None, False
     for _ in range(max_iter):
         _, f, _ = step(g)
+        energy = step.energy + strengths.gamma * float(np.sum(graph.total_variation(g)))
+        if progress.add(simplex_projection(g), energy, change):
+            break
         result = graph_tv_prox(
             graph, f, strengths.gamma / r, dual=dual, tol=PROX_TOL, n_jobs=n_jobs
         )
         dual = result.dual
         before, g = g, _rescaled(simplex_projection(result.solution), shares)
         change = float(np.linalg.norm(g - before) / np.linalg.norm(g))
-        if progress.add(simplex_projection(g), partition_energy(problem, graph, g), change):
+        if collapsed := partition_energy(problem, graph, g) > limit:
             break
-    return progress.candidate()
+    end = progress.candidate()
+    return replace(
+        end,
+        energy=partition_energy(problem, graph, end.solution),
+        status=Status.CONVERGED if collapsed else end.status,
+    )
+
+
+def _cut(problem: Problem, g: FloatArray | None) -> FloatArray:
+    """The two classes of a function as ±1, with the labels."""
+    assert g is not None
+    cut = np.where(g > 0, 1.0, -1.0)
+    cut[problem.rows] = problem.targets
+    return cut
 
 
 def _centred(g: FloatArray) -> FloatArray:
