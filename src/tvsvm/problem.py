@@ -1,6 +1,6 @@
 """What a method is given and what it returns: arrays, never X or y."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -59,8 +59,12 @@ class MethodResult(SolverResult):
         To be added to the functions at new points; `solution` contains it already.
     energy_path : ndarray
         The energy after each iteration.
+    partition : ndarray of shape (N,) or None
+        Number of the class that each row had at the end of a search, from which the functions
+        were found; None without such a search.
     """
 
     coordinates: FloatArray
     intercept: FloatArray
     energy_path: FloatArray
+    partition: IntArray | None = field(default=None, kw_only=True)

@@ -66,9 +66,9 @@ algorithm always starts afresh.""",
 
     @abstractmethod
     def _follow(
-        self, problem: Problem, starts: list[FloatArray], *, searched: bool = False
+        self, problem: Problem, starts: list[FloatArray], *, last: MethodResult | None = None
     ) -> MethodResult:
-        """Find the functions from these starts, or from ends of a search with other labels."""
+        """Find the functions from these starts, or from the last ones, found for other labels."""
 
     def _solve(self, problem: Problem) -> MethodResult:
         assert problem.graph is not None
@@ -91,7 +91,7 @@ algorithm always starts afresh.""",
             if not suits_labels(problem, last.result.solution, guess):
                 # The old optimum and what the labels alone suggest: either may be the worse one.
                 return self._follow(problem, [guess, last.result.solution])
-        return self._follow(problem, [last.result.solution], searched=True)
+        return self._follow(problem, [last.result.solution], last=last.result)
 
 
 @with_parameters
@@ -116,7 +116,7 @@ energy without it is lower, it is not used. Not used by the paper's algorithm.""
     )
 
     def _follow(
-        self, problem: Problem, starts: list[FloatArray], *, searched: bool = False
+        self, problem: Problem, starts: list[FloatArray], *, last: MethodResult | None = None
     ) -> MethodResult:
         prior = _prior(self.class_prior, max(problem.n_columns, 2))
         paper = self.algorithm == "paper"
@@ -129,7 +129,7 @@ energy without it is lower, it is not used. Not used by the paper's algorithm.""
             starts,
             strengths=TVStrengths(lam=self.lam, gamma=gamma, r=self._tie(problem)),
             prior=prior,
-            searched=searched,
+            last=last,
             paper=paper,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -146,7 +146,7 @@ class CheegerMethod(BalancedMethod):
     )
 
     def _follow(
-        self, problem: Problem, starts: list[FloatArray], *, searched: bool = False
+        self, problem: Problem, starts: list[FloatArray], *, last: MethodResult | None = None
     ) -> MethodResult:
         result = cheeger(
             problem,
@@ -155,7 +155,7 @@ class CheegerMethod(BalancedMethod):
             lam=self.lam,
             r=self._tie(problem),
             step=self.step,
-            searched=searched,
+            searched=last is not None,
             paper=self.algorithm == "paper",
             tol=self.tol,
             max_iter=self.max_iter,

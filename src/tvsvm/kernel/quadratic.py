@@ -60,26 +60,33 @@ class Quadratic:
         check_strengths(lam, r=r, gamma=gamma)
         self.space = space
         weights = _check_weights(row_weights, space) if row_weights is not None else np.zeros(0)
+        # The root R of A = RRᵀ: lower triangular, or the diagonal where A is diagonal.
+        self._root: FloatArray
         # C and D(λI + MD)⁻¹ where rows have something to themselves.
         self._common: FloatArray | None = None
         self._own: FloatArray | None = None
+        diagonal = lam + r * space.spectrum
+        A: FloatArray | None = None
         if residual and space.residual.any():
             if gamma > 0:
                 raise ValueError("`residual` needs gamma = 0. Got gamma > 0; pass one of the two.")
-            M = r + (weights if weights.size else np.zeros(space.n_points))
-            self._common = lam / (lam + M * space.residual)
-            self._own = space.residual / (lam + M * space.residual)
-            r, weights = 0.0, M * self._common
-        diagonal = lam + r * space.spectrum
-        # The root R of A = RRᵀ: lower triangular, or the diagonal where A is diagonal.
-        self._root = np.sqrt(diagonal)
-        if gamma > 0 or weights.any():
+            weights = weights if weights.size else np.zeros(space.n_points)
+            of_all = lam / (lam + r * space.residual)
+            self._common = lam / (lam + (r + weights) * space.residual)
+            self._own = self._common * space.residual / lam
+            A = r * space.common_gram(r / lam)
+            A[np.diag_indices_from(A)] += lam
+            weights = weights * of_all * self._common  # what MC is above r of_all
+        elif gamma > 0 or weights.any():
             A = np.diag(diagonal)
-            if gamma > 0:
-                A += gamma * space.compressed(_check_laplacian(laplacian, space))
-            if weights.any():
-                A += gram(space.features, weights)
-            self._root = _lower_root(A)
+        if A is None:
+            self._root = np.sqrt(diagonal)
+            return
+        if gamma > 0:
+            A += gamma * space.compressed(_check_laplacian(laplacian, space))
+        if weights.any():
+            A += gram(space.features, weights)
+        self._root = _lower_root(A)
 
     def coordinates(self, B: ArrayLike) -> FloatArray:
         """Coordinates w, (rank, c), of the minimisers GB for B of shape (n_points, c)."""

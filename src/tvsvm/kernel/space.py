@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from tvsvm.kernel.features import choose_landmarks, factorise, fill_batches
+from tvsvm.kernel.features import choose_landmarks, factorise, fill_batches, gram
 from tvsvm.kernel.functions import Kernel, KernelName, Rows, make_kernel
 from tvsvm.kernel.quadratic import Quadratic, check_strengths, compress
 from tvsvm.results import FloatArray
@@ -137,9 +137,11 @@ class RKHS:
         ):
             array.flags.writeable = False
         self._last_compressed: tuple[Any, FloatArray] | None = None
+        self._last_common: tuple[float, FloatArray] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_last_compressed": None}  # large, and quickly made again
+        # Large, and quickly made again.
+        return {**self.__dict__, "_last_compressed": None, "_last_common": None}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RKHS":
         return self  # nothing in it changes, and it is large: clones of an estimator share it
@@ -194,6 +196,13 @@ class RKHS:
         if isinstance(laplacian, sparse.csr_array) and not laplacian.data.flags.writeable:
             self._last_compressed = (laplacian, product)
         return product
+
+    def common_gram(self, strength: float) -> FloatArray:
+        """Φᵀ(I + strength D)⁻¹Φ, (rank, rank), D the residuals; that of the last one is kept."""
+        if self._last_common is None or self._last_common[0] != strength:
+            product = gram(self.features, 1.0 / (1.0 + strength * self.residual))
+            self._last_common = (strength, product)
+        return self._last_common[1].copy()
 
     def quadratic(
         self,

@@ -25,8 +25,9 @@ from tvsvm.results import FloatArray, IntArray
 from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
-WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 0.2, R)
+WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 1.2, 1.0)
 BOTH = 1.5  # shares of the limits on cut and unevenness that together are too much, too
+ENOUGH = 5  # times `tol`: from a partition of low ratio little happens after that for long
 MOST_FOLDS = 3
 MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
 TINY = np.finfo(np.float64).tiny
@@ -147,7 +148,7 @@ class _Candidates:
     def smooth(self, problem: Problem) -> MethodResult:
         """Weak total variation from a first guess."""
         start = rounded(problem, self._guess(problem))
-        return from_partition(problem, Squared(ETA), start, WEAK, **self.options)
+        return from_partition(problem, Squared(ETA), start, WEAK, most=1.0, **self.options)
 
     def balanced(self, problem: Problem) -> MethodResult:
         """Total variation from a partition of low ratio, Cheeger's cut for two classes."""
@@ -162,7 +163,8 @@ class _Candidates:
             start, _ = self._partitions.again(self.searched)
         else:
             start, _ = self._partitions.everywhere(self.near)
-        return from_partition(problem, Squared(ETA), start, STRONG, **self.options)
+        options = {**self.options, "tol": ENOUGH * self.options["tol"]}
+        return from_partition(problem, Squared(ETA), start, STRONG, **options)
 
     @cached_property
     def _one_cut(self) -> MethodResult:

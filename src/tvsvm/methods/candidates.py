@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tvsvm.problem import MethodResult, Problem
-from tvsvm.results import FloatArray, Status
+from tvsvm.results import FloatArray, IntArray, Status
 
 # Iterations in a row that may gain nothing: with multipliers and a balance in it, an iteration
 # circles around its end. From a start that is nearly the end, there is little to wait for.
@@ -15,7 +15,10 @@ PATIENCE, PATIENCE_NEARBY = 8, 2
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Where an iteration got from one start: its best iterate, and its last if that is of use."""
+    """Where an iteration got from one start: its best iterate, and its last if that is of use.
+
+    `partition` as in `MethodResult`.
+    """
 
     solution: FloatArray
     energy: float
@@ -24,6 +27,7 @@ class Candidate:
     status: Status
     energies: Sequence[float]
     last: FloatArray | None = None
+    partition: IntArray | None = None
 
 
 class Progress:
@@ -88,4 +92,5 @@ def lowest(problem: Problem, candidates: Sequence[Candidate], ratio: float) -> M
         coordinates=near.coordinates(best.solution - offset),
         intercept=np.full(problem.n_columns, offset),
         energy_path=np.array(best.energies),
+        partition=best.partition,
     )

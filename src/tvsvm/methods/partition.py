@@ -21,6 +21,7 @@ from tvsvm.solvers import ratio_partition
 
 WALK = 16  # steps of a random walk from a label
 TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or walks, something
+INSISTENT = 0.3  # classes whose walks would end at home by other names: search once more
 SWAPPED = 1.0  # walks of two classes, of 2, that may be lost by giving each the other's part
 LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
 NOTHING = 0.05  # share of the rows in one of two classes that gives it away as well
@@ -90,9 +91,13 @@ class PartitionSearch:
             yield rounded(self._problem, other)
 
     def again(self, last: FloatArray) -> tuple[FloatArray, list[float]]:
-        """From the end of a search with other labels: a new one only if the walks say so."""
+        """From the end of a search with other labels: a new one only if the walks insist.
+
+        Labels that correct errors are untypical rows, whose walks end in other classes; a search
+        with nothing but such labels would follow them.
+        """
         near, energies = self.nearby(last)
-        if self._named(near.argmax(axis=1))[1] <= CLEARLY:
+        if self._named(near.argmax(axis=1))[1] <= INSISTENT:
             return near, energies
         best, path = self.everywhere(near)
         return best, energies + path[1:]

@@ -18,6 +18,7 @@ from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3  # relative gap of the inner prox: what is left is far below an iteration's step
 COLLAPSE = 1.1  # times the ratio of the start: beyond, a class is about to shrink to its labels
+NEARBY = 2  # times `tol`: functions that are followed to other labels have converged before
 FLAT = 1e-9  # spread, against values around 1, below which a function is a constant
 
 
@@ -37,10 +38,10 @@ def total_variation(
     *,
     strengths: TVStrengths,
     prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
-    searched: bool = False,
+    last: MethodResult | None = None,
     paper: bool = False,
-    tol: float = 2e-3,
-    max_iter: int = 50,
+    tol: float = 1e-3,
+    max_iter: int = 100,
     n_jobs: int | None = None,
 ) -> MethodResult:
     """Minimise loss(g) + λ/2 |f|²_K + r/2 |f - g|² + γ TV(g) over balanced g.
@@ -64,8 +65,8 @@ def total_variation(
     prior : callable
         Corrects the class shares, (c,), that the partition at the start has, for c > 1. The end
         without a correction competes too.
-    searched : bool
-        The starts are ends of the same search for slightly other labels: near to the new ones.
+    last : MethodResult, optional
+        What was found for slightly other labels: near to what is sought, and the only start.
     paper : bool
         The paper's iteration as it is printed: for c > 1 the guesses are taken as they are and
         all columns get the same norm.
@@ -85,7 +86,7 @@ def total_variation(
     graph = problem.graph
     assert graph is not None
     if problem.n_columns == 1:
-        progress = partial(Progress, tol, patience=PATIENCE_NEARBY if searched else PATIENCE)
+        progress = partial(Progress, tol, patience=PATIENCE_NEARBY if last else PATIENCE)
 
         def end_from(start: FloatArray) -> Candidate:
             return _two_classes(problem, loss, graph, start, strengths, progress(), max_iter)
@@ -106,7 +107,7 @@ def total_variation(
             start,
             strengths,
             prior=prior,
-            searched=searched,
+            last=last,
             paper=paper,
             tol=tol,
             max_iter=max_iter,
@@ -124,20 +125,26 @@ def many_classes(
     strengths: TVStrengths,
     *,
     prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
-    searched: bool = False,
+    last: MethodResult | None = None,
     paper: bool = False,
-    tol: float = 2e-3,
-    max_iter: int = 50,
+    tol: float = 1e-3,
+    max_iter: int = 100,
     n_jobs: int | None = None,
 ) -> Candidate:
     """The end of the iteration for c > 1 from one start, see `total_variation`."""
     graph = problem.graph
     assert graph is not None
     if paper:
-        partition, sizes = start, [np.full(problem.n_columns, 1 / problem.n_columns)]
+        partition, sizes = None, [np.full(problem.n_columns, 1 / problem.n_columns)]
     else:
         partitions = PartitionSearch(problem, graph)
-        partition, _ = partitions.again(start) if searched else partitions.search(start)
+        if last is None or last.partition is None:
+            start = partition = partitions.search(start)[0]
+        else:
+            # The search goes on from where it ended, and the functions where it is still the same.
+            partition = partitions.again(np.eye(problem.n_columns)[last.partition])[0]
+            same = partition.argmax(axis=1) == last.partition
+            start = np.where(same[:, None], last.solution, partition)
         found = shares_of(partition)
         corrected = prior(found)
         sizes = [found] if np.allclose(found, corrected) else [found, corrected]
@@ -145,17 +152,18 @@ def many_classes(
         _iterate(
             problem,
             loss,
-            partition,
+            start,
             strengths,
             shares,
-            tol=tol,
+            tol=tol if last is None else NEARBY * tol,
             max_iter=max_iter,
             n_jobs=n_jobs,
             most=np.inf if paper else COLLAPSE,
         )
         for shares in sizes
     ]
-    return min(ends, key=lambda end: end.energy)
+    best = min(ends, key=lambda end: end.energy)
+    return best if partition is None else replace(best, partition=partition.argmax(axis=1))
 
 
 def from_partition(
@@ -167,6 +175,7 @@ def from_partition(
     tol: float,
     max_iter: int,
     n_jobs: int | None = None,
+    most: float = COLLAPSE,
 ) -> MethodResult:
     """The iteration for c > 1 from a partition that is taken as it is, with its class sizes."""
     end = _iterate(
@@ -178,6 +187,7 @@ def from_partition(
         tol=tol,
         max_iter=max_iter,
         n_jobs=n_jobs,
+        most=most,
     )
     solution = end.solution.copy()
     solution[problem.rows] = problem.targets  # with few rows the labels are most of what is known
@@ -237,9 +247,9 @@ def _iterate(
 ) -> Candidate:
     """The paper's iteration for many classes, columns rescaled to their share of the rows.
 
-    The total variation alone is lowest where a class has shrunk to its labels, and with overlapping
-    classes the balance does not prevent that for ever: no iterate's partition may have `most`
-    times the ratio of the start's. Ends are compared by that ratio, since it knows all balances.
+    Total variation alone is lowest where a class has shrunk to its labels, and with overlapping
+    classes the balance does not prevent that for ever: it ends where the ratio of the partition is
+    `most` times the lowest one before. Ends are compared by that ratio: it knows all balances.
     """
     tell("total variation")
     graph = problem.graph
@@ -248,9 +258,9 @@ def _iterate(
     step = loss.kernel_step(
         problem, lam=strengths.lam, r=r, offset=1 / problem.n_columns, residual=True
     )
-    limit = most * partition_energy(problem, graph, start)
+    ratio = lowest_ratio = partition_energy(problem, graph, start)
     progress = Progress(tol, patience=max_iter)
-    g, change, dual, collapsed = start, np.inf, None, False
+    g, change, dual = start, np.inf, None
     for _ in range(max_iter):
         _, f, _ = step(g)
         energy = step.energy + strengths.gamma * float(np.sum(graph.total_variation(g)))
@@ -262,13 +272,15 @@ def _iterate(
         dual = result.dual
         before, g = g, _rescaled(simplex_projection(result.solution), shares)
         change = float(np.linalg.norm(g - before) / np.linalg.norm(g))
-        if collapsed := partition_energy(problem, graph, g) > limit:
+        ratio = partition_energy(problem, graph, g)
+        if ratio > most * lowest_ratio:
             break
+        lowest_ratio = min(ratio, lowest_ratio)
     end = progress.candidate()
     return replace(
         end,
         energy=partition_energy(problem, graph, end.solution),
-        status=Status.CONVERGED if collapsed else end.status,
+        status=Status.CONVERGED if ratio > most * lowest_ratio else end.status,
     )
 
 
