@@ -163,6 +163,52 @@ def test_norm_of_a_function_is_the_norm_of_its_coordinates():
     assert np.sum(W**2) == pytest.approx((f.T @ np.linalg.solve(kernel_matrix(space), f)).item())
 
 
+# ---- rows with a part of f to themselves -------------------------------------------------------
+
+
+@law
+@given(seed=seeds, lam=strengths, r=st.sampled_from([0.0, 0.7, 50.0]), count=landmark_counts)
+def test_residuals_give_rows_a_part_to_themselves(seed, lam, r, count):
+    space = RKHS(make_rows(seed), n_components=count, unit_diagonal=True, random_state=0)
+    rng = np.random.default_rng(seed)
+    weights, B = 3.0 * (np.arange(30) < 5), rng.standard_normal((30, 2))
+    K = kernel_matrix(space) + np.diag(space.residual)
+    M = np.diag(r + weights)
+    G = np.linalg.solve(lam * np.eye(30) + K @ M, K)
+    quadratic = space.quadratic(lam=lam, r=r, row_weights=weights, residual=True)
+    np.testing.assert_allclose(quadratic.solve(B), G @ B, atol=1e-9 / lam)
+    rows = rng.permutation(30)[:8]
+    np.testing.assert_allclose(quadratic.block(rows), G[np.ix_(rows, rows)], atol=1e-9 / lam)
+    columns = np.zeros((30, 8))
+    columns[rows, np.arange(8)] = 1.0
+    np.testing.assert_allclose(
+        quadratic.columns(rows), quadratic.coordinates(columns), atol=1e-9 / lam
+    )
+    W = quadratic.coordinates(B)
+    np.testing.assert_allclose(
+        quadratic.values_at(rows, W, B), quadratic.solve(B)[rows], atol=1e-9 / lam
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly", "cosine", rbf_kernel])
+def test_residuals_are_what_the_diagonal_lacks(kernel):
+    X = make_rows(3, n=70)  # more than a block of rows, and not a multiple of it
+    whole = RKHS(X, kernel=kernel, gamma=0.3 if kernel in ("rbf", "poly") else None)
+    some = RKHS(X, kernel=kernel, gamma=0.3 if kernel in ("rbf", "poly") else None, n_components=9)
+    lacking = np.diag(kernel_matrix(whole)) - np.diag(kernel_matrix(some))
+    np.testing.assert_allclose(some.residual, lacking, atol=1e-8 * np.abs(lacking).max() + 1e-9)
+    assert not whole.residual.any()
+    precomputed = RKHS(kernel_matrix(whole), kernel="precomputed", n_components=9, random_state=0)
+    assert (precomputed.residual >= 0).all()
+    assert precomputed.residual[precomputed.landmark_indices] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_residuals_do_not_go_with_a_graph():
+    space = RKHS(make_rows(4), n_components=5)
+    with pytest.raises(ValueError, match="`residual` needs gamma = 0"):
+        space.quadratic(lam=1.0, gamma=1.0, laplacian=path_laplacian(30), residual=True)
+
+
 # ---- expansions --------------------------------------------------------------------------------
 
 

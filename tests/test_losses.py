@@ -14,9 +14,10 @@ LOSSES = [Squared(3.0), Hinge(0.7)]
 COLUMNS = [1, 3]
 
 
-def make_problem(rng, *, columns, n_points=14, n_labelled=7):
+def make_problem(rng, *, columns, n_points=14, n_labelled=7, landmarks=None):
     """Random rows, graph and weights; every class has a label."""
-    space = RKHS(rng.normal(size=(n_points, 2)), gamma=0.5, unit_diagonal=True)
+    X = rng.normal(size=(n_points, 2))
+    space = RKHS(X, gamma=0.5, unit_diagonal=True, n_components=landmarks, random_state=0)
     rows = np.sort(rng.choice(n_points, n_labelled, replace=False))
     codes = rng.permutation(np.arange(n_labelled) % max(columns, 2))
     targets = np.eye(columns)[codes] if columns > 1 else 2.0 * codes[:, None] - 1
@@ -125,6 +126,42 @@ def test_kernel_step_against_a_convex_solver(loss, columns, offset):
     assert found == pytest.approx(value, rel=1e-7)
     assert step.certificate <= 1e-8
     assert step.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.25])
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_kernel_step_with_parts_of_the_rows_against_a_convex_solver(loss, columns, offset):
+    rng = np.random.default_rng(8)
+    problem = make_problem(rng, columns=columns, landmarks=5)
+    lam, r = 0.3, 0.2
+    E = rng.normal(size=(problem.space.n_points, columns))
+    step = loss.kernel_step(problem, lam=lam, r=r, offset=offset, residual=True)
+    W, F, _ = step(E)
+
+    free, bias, own = cp.Variable(W.shape), cp.Variable(columns), cp.Variable(E.shape)
+    root = np.sqrt(problem.space.residual)[:, None]
+    values = offset + problem.space.features @ free + cp.multiply(root, own)
+    objective = convex_loss(loss, values[problem.rows], bias, problem)
+    objective += lam / 2 * (cp.sum_squares(free) + cp.sum_squares(own))
+    objective += r / 2 * cp.sum_squares(values - E)
+    value = solve(objective)
+    np.testing.assert_allclose(F, values.value, atol=1e-5)
+    np.testing.assert_allclose(W, free.value, atol=1e-5)
+    assert step.energy == pytest.approx(value, rel=1e-7)
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_energy_of_a_step_is_the_objective(loss, columns):
+    rng = np.random.default_rng(9)
+    problem = make_problem(rng, columns=columns)
+    E = rng.normal(size=(problem.space.n_points, columns))
+    step = loss.kernel_step(problem, lam=0.3, r=0.2, gamma=0.4, offset=0.1)
+    W, F, b = step(E)
+    expected = loss.value(F[problem.rows], b, problem) + 0.15 * np.sum(W**2)
+    expected += 0.1 * np.sum((F - E) ** 2) + 0.2 * problem.graph.dirichlet(F).sum()
+    assert step.energy == pytest.approx(expected, rel=1e-7)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

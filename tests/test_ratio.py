@@ -153,17 +153,33 @@ def test_best_level_follows_the_guess_where_the_ratio_is_indifferent():
 
 @cases
 @given(seed=seeds, c=st.sampled_from([2, 3, 4]))
-def test_refine_never_raises_the_ratio_and_keeps_the_labels(seed, c):
+def test_refine_never_raises_the_energy_and_keeps_the_labels(seed, c):
     rng = np.random.default_rng(seed)
     problem = make_problem(rng, columns=c, n_points=20)
-    step = Squared(3.0).clamped_step(problem, lam=0.1, r=0.1, offset=1 / c)
+    step = Squared(3.0).clamped_step(problem, lam=0.1, r=0.2, offset=1 / c)
     start = rng.normal(size=(20, c))
-    best, energies, _ = refine(problem, problem.graph, start, lambda E: step(E)[1])
-    assert energies[0] == partition_energy(problem, problem.graph, start)
-    assert energies[-1] == ratio_energy(problem.graph, best)
+    best, energies, _ = refine(problem, problem.graph, start, step, r=0.2)
+
+    def energy(partition):
+        """The ratio, and λ/2 |e|² + r/2 |e - F|² at its minimum, over rN."""
+        W, e, _ = step(partition)
+        away = 0.1 / 2 * np.sum(W**2) + 0.2 / 2 * np.sum((e - partition) ** 2)
+        return ratio_energy(problem.graph, partition) + away / (0.2 * 20)
+
+    assert energies[0] == pytest.approx(energy(rounded(problem, start)), rel=1e-9)
+    assert energies[-1] == pytest.approx(energy(best), rel=1e-9)
     assert (np.diff(energies) < 0).all()
     np.testing.assert_array_equal(best[problem.rows], problem.targets)
     np.testing.assert_array_equal(best, one_hot(best))
+
+
+class NoKernel:
+    """A step of a space that holds every function at no price."""
+
+    energy = 0.0
+
+    def __call__(self, E):
+        return None, E, None
 
 
 def test_refine_finds_two_cliques():
@@ -176,7 +192,7 @@ def test_refine_finds_two_cliques():
     truth = np.eye(2)[np.repeat([0, 1], 8)]
     start = truth.copy()
     start[[1, 2, 9]] = start[[1, 2, 9], ::-1]
-    best, energies, ended = refine(problem, problem.graph, start, lambda E: E)
+    best, energies, ended = refine(problem, problem.graph, start, NoKernel(), r=1.0)
     np.testing.assert_array_equal(best, truth)
     assert ended
     assert len(energies) > 1

@@ -9,10 +9,13 @@ from sklearn.datasets import load_digits, make_blobs
 from test_losses import LOSSES, convex_loss, make_problem, solve
 from threadpoolctl import threadpool_limits
 
-from tvsvm import TVRLS, TVSVM, knn_graph
+from tvsvm import TVRLS, TVSVM, CheegerRLS, CheegerSVM, knn_graph
+from tvsvm.kernel import RKHS
 from tvsvm.methods import total_variation as module
 from tvsvm.methods.candidates import Progress, lowest
+from tvsvm.methods.ratio import partition_energy
 from tvsvm.methods.total_variation import TVStrengths, total_variation
+from tvsvm.problem import Problem
 from tvsvm.results import Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 
@@ -83,7 +86,7 @@ def test_two_classes_iterate_the_printed_formulas(loss, monkeypatch):
     problem = make_problem(rng, columns=1)
     start = rng.normal(size=(problem.space.n_points, 1))
     found = recorded_iterates(monkeypatch, module)
-    total_variation(problem, loss, [start], strengths=STRENGTHS, max_iter=3)
+    total_variation(problem, loss, [start], strengths=STRENGTHS, paper=True, max_iter=3)
 
     K = problem.space.apply(np.eye(len(start)))
     g = centred(start)
@@ -121,7 +124,7 @@ def test_energy_of_two_classes_is_the_definition(loss):
     rng = np.random.default_rng(5)
     problem = make_problem(rng, columns=1)
     start = rng.normal(size=(problem.space.n_points, 1))
-    result = total_variation(problem, loss, [start], strengths=STRENGTHS, max_iter=1)
+    result = total_variation(problem, loss, [start], strengths=STRENGTHS, paper=True, max_iter=1)
     g = result.solution
     w = cp.Variable((problem.space.rank, 1))
     tied = solve(
@@ -149,9 +152,16 @@ def test_of_several_starts_the_lowest_energy_is_kept(loss, columns):
     rng = np.random.default_rng(7)
     problem = make_problem(rng, columns=columns)
     starts = [rng.normal(size=(problem.space.n_points, columns)) for _ in range(3)]
-    single = [total_variation(problem, loss, [s], strengths=STRENGTHS) for s in starts]
-    together = total_variation(problem, loss, starts, strengths=STRENGTHS)
-    best = min(single, key=lambda result: result.energy_path.min())
+    options = {"strengths": STRENGTHS, "paper": columns == 1}
+    single = [total_variation(problem, loss, [s], **options) for s in starts]
+    together = total_variation(problem, loss, starts, **options)
+
+    def energy(result):
+        if columns == 1:
+            return result.energy_path.min()
+        return partition_energy(problem, problem.graph, result.solution)
+
+    best = min(single, key=energy)
     np.testing.assert_array_equal(together.solution, best.solution)
     if columns == 1:
         assert np.abs(together.solution.mean()) < 1e-12
@@ -159,6 +169,62 @@ def test_of_several_starts_the_lowest_energy_is_kept(loss, columns):
     else:
         np.testing.assert_allclose(together.solution.sum(axis=1), 1.0)
         assert together.solution.min() >= 0
+
+
+@each_loss
+def test_two_classes_go_on_from_their_last_cut(loss):
+    rng = np.random.default_rng(9)
+    gains = []
+    for _ in range(5):
+        problem = make_problem(rng, columns=1, n_points=40)
+        start = rng.normal(size=(40, 1))
+        once, on = (
+            total_variation(problem, loss, [start], strengths=STRENGTHS, paper=paper)
+            for paper in (True, False)
+        )
+        gains.append(once.energy_path.min() - on.energy_path.min())
+    assert min(gains) >= 0
+    assert max(gains) > 0
+
+
+@each_loss
+def test_many_classes_end_where_nothing_moves(loss):
+    X, truth = make_blobs(60, centers=[[0, 0], [4, 0], [0, 4]], random_state=0)
+    graph, rows = knn_graph(X).scaled(mean_degree=1.0), np.arange(6)
+    space, targets = RKHS(X, unit_diagonal=True), np.eye(3)[truth]
+    problem = Problem(space, rows, targets[rows], np.ones(6), graph)
+    result = total_variation(problem, loss, [targets], strengths=TVStrengths(0.1, 1.2, 1.0))
+    assert result.converged
+    assert 0 < result.certificate <= 1e-3
+    assert result.n_iter > 2
+    np.testing.assert_array_equal(result.solution.argmax(axis=1), truth)
+
+
+@each_loss
+def test_many_classes_end_before_a_class_collapses(loss):
+    rng = np.random.default_rng(10)
+    problem = make_problem(rng, columns=3, n_points=40)
+    start = rng.normal(size=(40, 3))
+    result = total_variation(problem, loss, [start], strengths=TVStrengths(LAM, 100.0, 1.0))
+    assert result.converged
+    assert result.certificate == 0
+    partition = np.eye(3)[result.partition]
+    limit = module.COLLAPSE * partition_energy(problem, problem.graph, partition)
+    assert partition_energy(problem, problem.graph, result.solution) <= limit
+
+
+@each_loss
+def test_energy_of_many_classes_is_the_definition(loss):
+    rng = np.random.default_rng(11)
+    problem = make_problem(rng, columns=3)
+    start = rng.normal(size=(problem.space.n_points, 3))
+    result = total_variation(problem, loss, [start], strengths=STRENGTHS, max_iter=1)
+    g = np.eye(3)[result.partition]  # the first energy is that of the partition
+    f, b = best_function(problem, loss, g, lam=LAM, r=R, offset=1 / 3)
+    w = np.linalg.lstsq(problem.space.features, f - 1 / 3, rcond=None)[0]
+    expected = loss.value(f[problem.rows], b, problem) + LAM / 2 * np.sum(w**2)
+    expected += R / 2 * np.sum((f - g) ** 2) + GAMMA * problem.graph.total_variation(g).sum()
+    assert result.energy_path[0] == pytest.approx(expected, rel=1e-6)
 
 
 # ---- progress ----------------------------------------------------------------------------------
@@ -211,6 +277,9 @@ def test_new_points_get_the_nearest_function_of_the_space():
 # ---- class sizes -------------------------------------------------------------------------------
 
 
+each_balanced_method = pytest.mark.parametrize("Classifier", [TVRLS, TVSVM, CheegerRLS, CheegerSVM])
+
+
 @pytest.fixture(scope="module")
 def unequal_blobs():
     centers = [[-4, 0], [4, 0], [0, 6]]
@@ -219,7 +288,7 @@ def unequal_blobs():
     return X, truth, y
 
 
-@each_method
+@each_balanced_method
 @pytest.mark.parametrize(
     "class_prior",
     [
@@ -240,7 +309,7 @@ def test_class_prior_right_or_wrong_leaves_clear_classes_alone(
     np.testing.assert_allclose(model.class_prior_, np.bincount(truth) / len(truth))
 
 
-@each_method
+@each_balanced_method
 @pytest.mark.parametrize(
     "class_prior",
     [
@@ -274,7 +343,7 @@ def one_to_three(seed, first=3, second=8):
     return X[rows], truth, y
 
 
-@each_method
+@each_balanced_method
 def test_class_prior_of_two_classes_helps_if_right_and_hurts_little_if_wrong(Classifier):
     priors = {"none": None, "right": [0.75, 0.25], "even": "uniform", "wrong": [0.25, 0.75]}
     errors = {name: [] for name in priors}
@@ -291,7 +360,7 @@ def test_class_prior_of_two_classes_helps_if_right_and_hurts_little_if_wrong(Cla
         assert right < none - 0.03
 
 
-@each_method
+@each_balanced_method
 def test_bounds_that_hold_change_nothing(Classifier):
     X, _, y = one_to_three(0)
     free, bound = (
@@ -301,7 +370,7 @@ def test_bounds_that_hold_change_nothing(Classifier):
     np.testing.assert_array_equal(bound.decision_function(X), free.decision_function(X))
 
 
-@each_method
+@each_balanced_method
 def test_class_prior_of_two_classes_has_two_entries(Classifier):
     X, _, y = one_to_three(0)
     with pytest.raises(ValueError, match="shares of 2 classes"):

@@ -49,6 +49,16 @@ and parameters, are followed from the last functions, and if there are two
 classes that these no longer suit, from Poisson learning, too. The paper's
 algorithm always starts afresh.""",
     )
+    class_prior: Any = parameter(
+        None,
+        [StrOptions({"uniform"}), "array-like", None],
+        """None, "uniform" or array-like
+Share of each class. None: as the start finds them. An array of shape
+(n_classes,), or (2, n_classes) for lower and upper bounds. It is a hint: two
+classes get another start that is cut accordingly, more their sizes in the
+total-variation iteration, and if the energy without it is lower, it is not used.
+Not used by the paper's algorithm.""",
+    )
     algorithm: str = parameter(
         "default",
         [StrOptions({"default", "paper"})],
@@ -76,7 +86,14 @@ algorithm always starts afresh.""",
         if self.algorithm == "paper":
             count = 1
         random = check_random_state(self.random_state)
-        return self._follow(problem, first_guesses(problem, problem.graph, count, random))
+        starts = first_guesses(problem, problem.graph, count, random)
+        if problem.n_columns == 1 and self.algorithm != "paper":
+            starts += _recut(problem, starts[0], self._prior(problem))
+        return self._follow(problem, starts)
+
+    def _prior(self, problem: Problem) -> Prior:
+        """How class shares are corrected by what is known of them."""
+        return _prior(self.class_prior, max(problem.n_columns, 2))
 
     def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
         if self.algorithm == "paper":
@@ -105,32 +122,19 @@ class TVMethod(BalancedMethod):
 γ, weight of the total variation of a graph of mean degree 1. None: 0.5 for two
 classes, 1.2 for more.""",
     )
-    class_prior: Any = parameter(
-        None,
-        [StrOptions({"uniform"}), "array-like", None],
-        """None, "uniform" or array-like
-Share of each class. None: as the start finds them. An array of shape
-(n_classes,), or (2, n_classes) for lower and upper bounds. It is a hint: two
-classes get another start that is cut accordingly, more their sizes, and if the
-energy without it is lower, it is not used. Not used by the paper's algorithm.""",
-    )
 
     def _follow(
         self, problem: Problem, starts: list[FloatArray], *, last: MethodResult | None = None
     ) -> MethodResult:
-        prior = _prior(self.class_prior, max(problem.n_columns, 2))
-        paper = self.algorithm == "paper"
-        if problem.n_columns == 1 and not paper:
-            starts = [*starts, *_recut(problem, starts[0], prior)]
         gamma = self.gamma or (0.5 if problem.n_columns == 1 else 1.2)
         return total_variation(
             problem,
             self._loss,
             starts,
             strengths=TVStrengths(lam=self.lam, gamma=gamma, r=self._tie(problem)),
-            prior=prior,
+            prior=self._prior(problem),
             last=last,
-            paper=paper,
+            paper=self.algorithm == "paper",
             tol=self.tol,
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
@@ -155,6 +159,7 @@ class CheegerMethod(BalancedMethod):
             lam=self.lam,
             r=self._tie(problem),
             step=self.step,
+            prior=self._prior(problem),
             searched=last is not None,
             paper=self.algorithm == "paper",
             tol=self.tol,

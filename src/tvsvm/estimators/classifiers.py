@@ -167,7 +167,7 @@ class CheegerRLS(CheegerMethod, SquaredLoss):
     with more than two classes the sum of such ratios, balanced for as many classes, for one
     function a class on the simplex. The labels are clamped; η has no part in it. The balance is
     that of the ratio, for classes of the same size: where they are known to differ much, `TVRLS`
-    with its `class_prior` is the better choice.
+    with a `class_prior` is the better choice.
     """
 
 

@@ -1,6 +1,6 @@
 """CheegerRLS and CheegerSVM: the ratio of cut and balance, with the labels clamped."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -31,6 +31,7 @@ def cheeger(
     lam: float,
     r: float,
     step: float = 0.1,
+    prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
     searched: bool = False,
     paper: bool = False,
     tol: float = 1e-3,
@@ -57,6 +58,8 @@ def cheeger(
         λ, r > 0 of the kernel step.
     step : float
         c, for two classes.
+    prior : callable
+        Corrects the class shares in the total-variation iteration before the steps, for c > 1.
     searched : bool
         The starts are ends of the same search for slightly other labels: near to the new ones.
     paper : bool
@@ -88,7 +91,9 @@ def cheeger(
                 problem,
                 graph,
                 through_kernel,
-                many_classes(problem, loss, start, strengths, tol=tol, n_jobs=n_jobs).solution,
+                many_classes(
+                    problem, loss, start, strengths, prior=prior, tol=tol, n_jobs=n_jobs
+                ).solution,
                 r,
             )
             for start in starts

@@ -81,7 +81,7 @@ def total_variation(
     -------
     MethodResult
         `solution` is the best g: for c > 1 projected on the simplex. `certificate` is its last
-        relative change.
+        relative change; 0 if it was left where it was, for the next one was to lose a class.
     """
     graph = problem.graph
     assert graph is not None
@@ -226,7 +226,7 @@ def _two_classes(
         energy = (
             loss.value(g[rows], intercept, problem)
             + r / 2 * float(np.vdot(g, g - smooth.solve(r * g)))  # min λ/2 |f|²_K + r/2 |f - g|²
-            + gamma * float(np.sum(graph.total_variation(g)))
+            + gamma * _variation(graph, g)
         )
         if progress.add(g, energy, float(np.linalg.norm(g - before) / np.sqrt(len(g)))):
             break
@@ -259,29 +259,35 @@ def _iterate(
         problem, lam=strengths.lam, r=r, offset=1 / problem.n_columns, residual=True
     )
     ratio = lowest_ratio = partition_energy(problem, graph, start)
-    progress = Progress(tol, patience=max_iter)
-    g, change, dual = start, np.inf, None
+    progress = Progress(tol, patience=max_iter + 1)
+    g, dual = start, None
+    _, f, _ = step(g)
+    if np.isfinite(most):  # a partition, with the norms that all iterates have
+        progress.add(g, step.energy + strengths.gamma * _variation(graph, g), np.inf)
     for _ in range(max_iter):
-        _, f, _ = step(g)
-        energy = step.energy + strengths.gamma * float(np.sum(graph.total_variation(g)))
-        if progress.add(simplex_projection(g), energy, change):
-            break
         result = graph_tv_prox(
             graph, f, strengths.gamma / r, dual=dual, tol=PROX_TOL, n_jobs=n_jobs
         )
         dual = result.dual
         before, g = g, _rescaled(simplex_projection(result.solution), shares)
-        change = float(np.linalg.norm(g - before) / np.linalg.norm(g))
         ratio = partition_energy(problem, graph, g)
         if ratio > most * lowest_ratio:
             break
         lowest_ratio = min(ratio, lowest_ratio)
+        _, f, _ = step(g)
+        energy = step.energy + strengths.gamma * _variation(graph, g)
+        change = float(np.linalg.norm(g - before) / np.linalg.norm(g))
+        if progress.add(simplex_projection(g), energy, change):
+            break
     end = progress.candidate()
-    return replace(
-        end,
-        energy=partition_energy(problem, graph, end.solution),
-        status=Status.CONVERGED if ratio > most * lowest_ratio else end.status,
-    )
+    end = replace(end, energy=partition_energy(problem, graph, end.solution))
+    collapsing = ratio > most * lowest_ratio
+    return replace(end, change=0.0, status=Status.CONVERGED) if collapsing else end
+
+
+def _variation(graph: Graph, g: FloatArray) -> float:
+    """Total variation of all columns."""
+    return float(np.sum(graph.total_variation(g)))
 
 
 def _cut(problem: Problem, g: FloatArray | None) -> FloatArray:
