@@ -263,14 +263,31 @@ def two_clusters():
 def test_the_mean_over_rows_is_that_of_the_labels(loss, columns):
     problem = make_problem(np.random.default_rng(1), columns=columns)
     raw, moved = (functions(problem, run(problem, loss, paper=paper)) for paper in (True, False))
+    say = problem.graph.degrees / problem.graph.degrees.sum()
     middle, deviation = (0.0, 1.0) if columns == 1 else (1 / 3, np.sqrt(2) / 3)
-    spread = np.sqrt(raw.var(axis=0).mean()) / deviation
+    spreads = np.sqrt(say @ (raw - say @ raw) ** 2)
+    spread = np.sqrt(np.mean(spreads**2)) / deviation
     share = (1 - spread**2) * GAMMA / (GAMMA + 1e-3 * LAM)
     labels = np.average(problem.targets, axis=0, weights=problem.weights)
     goal = (labels - middle) * spread + middle
     assert 0 < share < 1
-    expected = raw.mean(axis=0) + share * (goal - raw.mean(axis=0))
-    np.testing.assert_allclose(moved.mean(axis=0), expected, atol=1e-9)
+    expected = say @ raw + share * (goal - say @ raw)
+    np.testing.assert_allclose(say @ moved, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_spreads_of_functions_come_near_to_those_of_the_labels(loss):
+    problem = make_problem(np.random.default_rng(1), columns=3)
+    raw, moved = (functions(problem, run(problem, loss, paper=paper)) for paper in (True, False))
+    say = problem.graph.degrees / problem.graph.degrees.sum()
+    labels = np.average(problem.targets, axis=0, weights=problem.weights)
+
+    def uneven(F):
+        """How much the spreads relative to those of targets differ between the classes."""
+        relative = np.sqrt(say @ (F - say @ F) ** 2 / (labels * (1 - labels)))
+        return relative.max() / relative.min()
+
+    assert uneven(moved) < 0.7 * uneven(raw) + 0.3
 
 
 @pytest.mark.parametrize("loss", LOSSES)

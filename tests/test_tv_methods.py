@@ -189,7 +189,7 @@ def test_two_classes_go_on_from_their_last_cut(loss):
 
 @each_loss
 def test_many_classes_end_where_nothing_moves(loss):
-    X, truth = make_blobs(60, centers=[[0, 0], [4, 0], [0, 4]], random_state=0)
+    X, truth = make_blobs(60, centers=[[0, 0], [5, 0], [0, 5]], random_state=0)
     graph, rows = knn_graph(X).scaled(mean_degree=1.0), np.arange(12)
     space, targets = RKHS(X, unit_diagonal=True), np.eye(3)[truth]
     problem = Problem(space, rows, targets[rows], np.ones(12), graph)

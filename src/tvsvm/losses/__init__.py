@@ -74,9 +74,9 @@ class Loss(Protocol):
         """Prepare the kernel step of a method that puts the labels back itself."""
 
     def shift(
-        self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
+        self, problem: "Problem", by: FloatArray, say: FloatArray, *, lam: float, gamma: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What to add to w, f and b so that f + b moves by `by` (c,) on the average row.
+        """What to add to w, f and b so that f + b moves by `by` (c,) in the mean by `say` (N,).
 
         The squared loss moves its targets, because its functions vanish far from all rows and
         should go on doing so; the hinge moves its intercept.

@@ -80,9 +80,9 @@ class Hinge:
         return self.kernel_step(problem, lam=lam, r=r, offset=offset, residual=True)
 
     def shift(
-        self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
+        self, problem: "Problem", by: FloatArray, say: FloatArray, *, lam: float, gamma: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The intercept moved by `by` (c,), whatever λ and γ."""
+        """The intercept moved by `by` (c,), whatever λ, γ and `say`."""
         space = problem.space
         return np.zeros((space.rank, by.size)), np.zeros((space.n_points, by.size)), by
 

@@ -61,17 +61,17 @@ class Squared:
         return _SquaredStep(problem, 0.0, lam=lam, r=r, gamma=0.0, offset=offset, residual=True)
 
     def shift(
-        self, problem: "Problem", by: FloatArray, *, lam: float, gamma: float
+        self, problem: "Problem", by: FloatArray, say: FloatArray, *, lam: float, gamma: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Functions for targets moved so that the average row moves by `by` (c,).
+        """Functions for targets moved so that the rows move by `by` (c,) in the mean by `say`.
 
         Where the space cannot move all rows alike, as with a linear kernel on centred rows, the
         intercept does it.
         """
         ones = replace(problem, targets=np.ones((problem.rows.size, 1)))
         W, F, _ = self.kernel_step(ones, lam=lam, gamma=gamma)(None)
-        mean = float(F.mean())
-        if mean**2 <= ALIKE * float(np.mean(F**2)):
+        mean = float(say @ F[:, 0])
+        if mean**2 <= ALIKE * float(say @ F[:, 0] ** 2):
             return np.zeros((len(W), by.size)), np.zeros((len(F), by.size)), by
         scale = by / mean
         return W * scale, F * scale, np.zeros(by.size)

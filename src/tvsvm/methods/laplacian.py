@@ -17,6 +17,7 @@ from tvsvm.solvers import simplex_projection
 BALANCE_AT = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
 BALANCED = 2.0  # up to this ratio of the residuals r is left alone
 FEEBLE = 1e-3  # γ/λ at which the graph has half a say about the level of the functions
+FLAT = 1e-9  # spread, beside the largest, of a function that tells nothing
 FARTHEST = 1e6  # beyond this ratio one of them is taken for zero
 
 
@@ -111,25 +112,47 @@ def _levelled(
     """Move the functions so that their mean over all rows says what the labels' mean says.
 
     That is (ȳ_k - m) s + m, m the mean and s the spread of the functions relative to those of
-    targets of equal classes. The better the functions separate the classes by themselves, s → 1,
-    the less they are moved, and not at all without a graph, γ → 0.
+    targets of equal classes. Of several functions each is also brought to the spread that
+    targets with its mean have, √(ȳ_k (1 - ȳ_k)), relative to the others: how high it rises is an
+    accident of where its labels are, too. The better the functions separate the classes by
+    themselves, s → 1, the less is done, and nothing without a graph, γ → 0.
     """
     c = problem.n_columns
     F = problem.space.values(found.coordinates) + found.intercept
     middle, deviation = (0.0, 1.0) if c == 1 else (1 / c, np.sqrt((c - 1) / c**2))
-    spread = float(np.sqrt(F.var(axis=0).mean())) / deviation
+    say = _say(problem)
+    spreads = np.sqrt(say @ (F - say @ F) ** 2)
+    spread = float(np.sqrt(np.mean(spreads**2))) / deviation
     share = max(1 - spread**2, 0.0) * gamma / (gamma + FEEBLE * lam)
-    goal = (np.average(problem.targets, axis=0, weights=problem.weights) - middle) * spread + middle
+    labels = np.average(problem.targets, axis=0, weights=problem.weights)
     if share == 0.0:
         return found
-    W, shift, intercept = loss.shift(problem, share * (goal - F.mean(axis=0)), lam=lam, gamma=gamma)
-    F += shift + intercept
+    mean = say @ F
+    mean += share * ((labels - middle) * spread + middle - mean)
+    W, intercept = found.coordinates, found.intercept
+    if c > 1 and spreads.min() > FLAT * spreads.max():
+        alike = np.sqrt(labels * (1 - labels))
+        scale = (alike / alike.mean() * spreads.mean() / spreads) ** share
+        W, F = W * scale, intercept + scale * (F - intercept)
+    more, shift, higher = loss.shift(problem, mean - say @ F, say, lam=lam, gamma=gamma)
+    F += shift + higher
     return replace(
         found,
         solution=F if c == 1 else simplex_projection(F),
-        coordinates=found.coordinates + W,
-        intercept=found.intercept + intercept,
+        coordinates=W + more,
+        intercept=intercept + higher,
     )
+
+
+def _say(problem: Problem) -> FloatArray:
+    """What each row counts in a mean: its degree, since rows with few neighbours are often stray.
+
+    All the same without a graph.
+    """
+    graph = problem.graph
+    if graph is None or not graph.n_edges:
+        return np.full(problem.space.n_points, 1 / problem.space.n_points)
+    return graph.degrees / graph.degrees.sum()
 
 
 def _on_simplex(
