@@ -148,7 +148,7 @@ class _Candidates:
     def smooth(self, problem: Problem) -> MethodResult:
         """Weak total variation from a first guess."""
         start = rounded(problem, self._guess(problem))
-        return from_partition(problem, Squared(ETA), start, WEAK, most=1.0, **self.options)
+        return from_partition(problem, Squared(ETA), start, WEAK, by_ratio=True, **self.options)
 
     def balanced(self, problem: Problem) -> MethodResult:
         """Total variation from a partition of low ratio, Cheeger's cut for two classes."""

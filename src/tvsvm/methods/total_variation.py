@@ -175,9 +175,13 @@ def from_partition(
     tol: float,
     max_iter: int,
     n_jobs: int | None = None,
-    most: float = COLLAPSE,
+    by_ratio: bool = False,
 ) -> MethodResult:
-    """The iteration for c > 1 from a partition that is taken as it is, with its class sizes."""
+    """The iteration for c > 1 from a partition that is taken as it is, with its class sizes.
+
+    `by_ratio` keeps the iterate whose partition has the lowest ratio, and soon gives up: from a
+    first guess the ratio falls, and rises again when a class gives way to others.
+    """
     end = _iterate(
         problem,
         loss,
@@ -187,7 +191,7 @@ def from_partition(
         tol=tol,
         max_iter=max_iter,
         n_jobs=n_jobs,
-        most=most,
+        by_ratio=by_ratio,
     )
     solution = end.solution.copy()
     solution[problem.rows] = problem.targets  # with few rows the labels are most of what is known
@@ -244,6 +248,7 @@ def _iterate(
     max_iter: int,
     n_jobs: int | None,
     most: float = COLLAPSE,
+    by_ratio: bool = False,
 ) -> Candidate:
     """The paper's iteration for many classes, columns rescaled to their share of the rows.
 
@@ -259,10 +264,10 @@ def _iterate(
         problem, lam=strengths.lam, r=r, offset=1 / problem.n_columns, residual=True
     )
     ratio = lowest_ratio = partition_energy(problem, graph, start)
-    progress = Progress(tol, patience=max_iter + 1)
+    progress = Progress(tol, PATIENCE_NEARBY if by_ratio else max_iter + 1)
     g, dual = start, None
     _, f, _ = step(g)
-    if np.isfinite(most):  # a partition, with the norms that all iterates have
+    if np.isfinite(most) and not by_ratio:  # a partition, with the norms of all iterates
         progress.add(g, step.energy + strengths.gamma * _variation(graph, g), np.inf)
     for _ in range(max_iter):
         result = graph_tv_prox(
@@ -271,17 +276,17 @@ def _iterate(
         dual = result.dual
         before, g = g, _rescaled(simplex_projection(result.solution), shares)
         ratio = partition_energy(problem, graph, g)
-        if ratio > most * lowest_ratio:
+        if not by_ratio and ratio > most * lowest_ratio:
             break
         lowest_ratio = min(ratio, lowest_ratio)
         _, f, _ = step(g)
-        energy = step.energy + strengths.gamma * _variation(graph, g)
+        energy = ratio if by_ratio else step.energy + strengths.gamma * _variation(graph, g)
         change = float(np.linalg.norm(g - before) / np.linalg.norm(g))
         if progress.add(simplex_projection(g), energy, change):
             break
     end = progress.candidate()
     end = replace(end, energy=partition_energy(problem, graph, end.solution))
-    collapsing = ratio > most * lowest_ratio
+    collapsing = not by_ratio and ratio > most * lowest_ratio
     return replace(end, change=0.0, status=Status.CONVERGED) if collapsing else end
 
 
