@@ -48,7 +48,7 @@ def balanced_cut(
     labels that end on the other side, is clearly lower. If the cut that follows from Poisson
     learning is long, that one is the answer: where classes overlap, lower ratios are noise of the
     graph. It is also the answer if it is to be `quick`. From the `last` cut, found for somewhat
-    other labels, the way is short if it still suits the labels.
+    other labels, the way is short if it still suits the labels; otherwise it competes.
     """
     graph = problem.graph
     assert graph is not None
@@ -56,20 +56,28 @@ def balanced_cut(
     def cut_from(start: FloatArray, *, searched: bool = False) -> MethodResult:
         return cheeger(problem, loss, [start], lam=lam, r=r, tol=tol, searched=searched)
 
-    def cost(found: MethodResult) -> float:
-        sides = one_function_a_class(found.solution)
-        return ratio_energy(graph, sides) * partitions.price(sides)
-
     guess = poisson(problem, graph)
     if last is not None and suits_labels(problem, last, guess):
         return softened(problem, cut_from(last, searched=True))
     best = cut_from(guess)
-    if not quick and cut_share(graph, one_function_a_class(best.solution)) <= CUT_LIMIT:
-        two_columns = replace(problem, targets=one_function_a_class(problem.targets))
-        partitions = PartitionSearch(two_columns, graph)
+    if quick:
+        return softened(problem, best)
+    two_columns = replace(problem, targets=one_function_a_class(problem.targets))
+    partitions = PartitionSearch(two_columns, graph)
+
+    def cost(found: MethodResult) -> float:
+        sides = one_function_a_class(found.solution)
+        return ratio_energy(graph, sides) * partitions.price(sides)
+
+    if cut_share(graph, one_function_a_class(best.solution)) <= CUT_LIMIT:
         partition, _ = partitions.search(one_function_a_class(guess))
         other = cut_from(partition @ [[-1.0], [1.0]])
         if cost(other) < (1 - CLEARLY) * cost(best):
+            best = other
+    if last is not None:
+        # A label that corrects an error may be an untypical row, and mislead all that starts anew.
+        other = cut_from(last, searched=True)
+        if cost(other) < cost(best):
             best = other
     return softened(problem, best)
 
