@@ -11,12 +11,12 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
 from tvsvm.methods import two_classes
+from tvsvm.methods.partition import both_sides
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.two_classes import (
     balanced_cut,
     by_one_function,
     cut_share,
-    one_function_a_class,
     suits_labels,
 )
 from tvsvm.problem import Problem
@@ -92,7 +92,7 @@ def test_one_function_and_two_say_the_same():
     X, truth = two_gaussians(60, 3, 3.0, 0.5)
     rows = np.sort(draw_labels(truth, 3, 0))
     one = problem_of(X, truth, rows)
-    two = Problem(one.space, rows, one_function_a_class(one.targets), one.weights, one.graph)
+    two = Problem(one.space, rows, both_sides(one.targets), one.weights, one.graph)
     direct = supervised(one, Squared(10.0), lam=0.1)
     found = by_one_function(two, lambda p: supervised(p, Squared(10.0), lam=0.1))
     np.testing.assert_allclose(found.solution.sum(axis=1), 1.0)
@@ -104,8 +104,8 @@ def test_one_function_and_two_say_the_same():
 def test_share_of_the_edges_that_are_cut():
     path = csr_array(np.diag([1.0, 3.0, 1.0], 1) + np.diag([1.0, 3.0, 1.0], -1))
     f = np.array([[-1.0], [-1.0], [1.0], [1.0]])
-    assert cut_share(Graph(path), one_function_a_class(f)) == pytest.approx(0.6)
-    assert cut_share(Graph(csr_array((4, 4))), one_function_a_class(f)) == 0.0
+    assert cut_share(Graph(path), both_sides(f)) == pytest.approx(0.6)
+    assert cut_share(Graph(csr_array((4, 4))), both_sides(f)) == 0.0
 
 
 def test_functions_suit_labels_unless_a_guess_does_better():
@@ -127,7 +127,7 @@ def test_a_cut_goes_on_from_the_last_one(monkeypatch):
     last = balanced_cut(problem, Squared(10.0), **options)
     more = problem_of(X, truth, draw_labels(truth, 3, 0))
     cold = balanced_cut(more, Squared(10.0), **options)
-    monkeypatch.setattr(two_classes, "PartitionSearch", None)  # not needed any more
+    monkeypatch.setattr(two_classes, "TwoSided", None)  # not needed any more
     warm = balanced_cut(more, Squared(10.0), last.solution, **options)
     assert np.mean((warm.solution > 0) == (cold.solution > 0)) > 0.99
     assert warm.n_iter < cold.n_iter

@@ -11,7 +11,7 @@ from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
 from tvsvm.methods.auto import Choice, auto
-from tvsvm.methods.two_classes import one_function_a_class
+from tvsvm.methods.partition import both_sides
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 
@@ -78,7 +78,7 @@ def _one_function_a_class(problem: Problem) -> Problem:
     """Also for two classes: then all candidates speak the same language."""
     if problem.n_columns > 1:
         return problem
-    return replace(problem, targets=one_function_a_class(problem.targets))
+    return replace(problem, targets=both_sides(problem.targets))
 
 
 def _one_function(result: MethodResult) -> MethodResult:

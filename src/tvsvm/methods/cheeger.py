@@ -10,7 +10,7 @@ from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.candidates import PATIENCE, PATIENCE_NEARBY, Candidate, Progress, lowest
-from tvsvm.methods.partition import PartitionSearch
+from tvsvm.methods.partition import PartitionSearch, TwoSided
 from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
 from tvsvm.methods.total_variation import TVStrengths, many_classes
 from tvsvm.problem import MethodResult, Problem
@@ -106,6 +106,10 @@ def cheeger(
             )
             for start in each(starts, "Cheeger cut")
         ]
+        if problem.n_columns == 1:
+            # Which side is which class hardly shows in the ratio if a label is untypical.
+            sides = TwoSided(problem, graph)
+            ends = [replace(end, energy=end.energy * sides.price_of(end.solution)) for end in ends]
     return lowest(problem, ends, lam / r)
 
 

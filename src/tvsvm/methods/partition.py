@@ -5,6 +5,7 @@ their own class.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -140,6 +141,22 @@ class PartitionSearch:
     @staticmethod
     def _less_even(partition: FloatArray, other: FloatArray) -> bool:
         return less_even(shares_of(partition), shares_of(other))
+
+
+class TwoSided(PartitionSearch):
+    """The same for one function with targets ±1, whose two sides are the classes."""
+
+    def __init__(self, problem: Problem, graph: Graph) -> None:
+        super().__init__(replace(problem, targets=both_sides(problem.targets)), graph)
+
+    def price_of(self, f: FloatArray) -> float:
+        """How many times its ratio the energy of the sides of f, (N, 1), is."""
+        return self.price(both_sides(f))
+
+
+def both_sides(f: FloatArray) -> FloatArray:
+    """Indicators of the two sides of a function, (N, 1) to (N, 2)."""
+    return np.hstack([f <= 0, f > 0]).astype(np.float64)
 
 
 def less_even(shares: FloatArray, others: FloatArray) -> bool:

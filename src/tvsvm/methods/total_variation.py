@@ -10,7 +10,7 @@ from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.candidates import PATIENCE, PATIENCE_NEARBY, Candidate, Progress, lowest
-from tvsvm.methods.partition import PartitionSearch
+from tvsvm.methods.partition import PartitionSearch, TwoSided
 from tvsvm.methods.ratio import partition_energy, shares_of
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
@@ -88,8 +88,12 @@ def total_variation(
     if problem.n_columns == 1:
         progress = partial(Progress, tol, patience=PATIENCE_NEARBY if last else PATIENCE)
 
+        sides = TwoSided(problem, graph)
+
         def end_from(start: FloatArray) -> Candidate:
-            return _two_classes(problem, loss, graph, start, strengths, progress(), max_iter)
+            end = _two_classes(problem, loss, graph, start, strengths, progress(), max_iter)
+            # Which side is which class hardly shows in the energy if a label is untypical.
+            return replace(end, energy=end.energy * sides.price_of(end.solution))
 
         ends = [end_from(start) for start in each(starts, "total variation")]
         while not paper:

@@ -8,7 +8,7 @@ import numpy as np
 from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.cheeger import cheeger, softened
-from tvsvm.methods.partition import CLEARLY, PartitionSearch, after_walks
+from tvsvm.methods.partition import CLEARLY, TwoSided, after_walks, both_sides
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
@@ -62,15 +62,14 @@ def balanced_cut(
     best = cut_from(guess)
     if quick:
         return softened(problem, best)
-    two_columns = replace(problem, targets=one_function_a_class(problem.targets))
-    partitions = PartitionSearch(two_columns, graph)
+    partitions = TwoSided(problem, graph)
 
     def cost(found: MethodResult) -> float:
-        sides = one_function_a_class(found.solution)
+        sides = both_sides(found.solution)
         return ratio_energy(graph, sides) * partitions.price(sides)
 
-    if cut_share(graph, one_function_a_class(best.solution)) <= CUT_LIMIT:
-        partition, _ = partitions.search(one_function_a_class(guess))
+    if cut_share(graph, both_sides(best.solution)) <= CUT_LIMIT:
+        partition, _ = partitions.search(both_sides(guess))
         other = cut_from(partition @ [[-1.0], [1.0]])
         if cost(other) < (1 - CLEARLY) * cost(best):
             best = other
@@ -92,11 +91,6 @@ def suits_labels(problem: Problem, last: FloatArray, guess: FloatArray) -> bool:
     sides = np.where(np.hstack([last, guess]) > 0, 1.0, -1.0)
     home = after_walks(graph, sides)[problem.rows] * problem.targets
     return not bool(np.any((home[:, 0] < 0) & (home[:, 1] > 0)))
-
-
-def one_function_a_class(f: FloatArray) -> FloatArray:
-    """Indicators of the two sides of a function, (N, 1) to (N, 2)."""
-    return np.hstack([f <= 0, f > 0]).astype(np.float64)
 
 
 def cut_share(graph: Graph, partition: FloatArray) -> float:
