@@ -250,7 +250,7 @@ def test_bad_files_get_one_sentence_and_leave_nothing(tmp_path, name):
         (["--prior", "cat=1"], 1, "'dog' without a share"),
         (["--prior", "cat=0.3,dog=0.3,fox=0.4"], 1, "'fox' without a label"),
         (["--prior", "half"], 1, "'uniform' or shares"),
-        (["--prior", "uniform"], 1, "leave it out or pass --method TVRLS or TVSVM."),
+        (["--prior", "uniform"], 1, "or pass --method TVRLS, TVSVM, CheegerRLS or CheegerSVM."),
         (["--method", "RLS", "--neighbors", "3"], 1, "--neighbors means nothing to RLS"),
         (["--jobs", "0"], 1, "--jobs must be positive, or -1 for all cores"),
         (["--metric", "far"], 1, "--metric must be one of"),

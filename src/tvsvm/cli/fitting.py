@@ -47,7 +47,7 @@ class Choices:
             if value is not None and name not in known:
                 raise UserError(
                     f"{option} means nothing to {self.method.value}; leave it out or pass "
-                    f"--method {' or '.join(_methods_with(name))}."
+                    f"--method {_methods_with(name)}."
                 )
         _check_metric(self.metric)
         if self.jobs == 0:
@@ -111,11 +111,13 @@ def neighbor_graph(study: Study, choices: Choices, console: Console) -> Graph:
         )
 
 
-def _methods_with(parameter: str) -> list[str]:
-    """Methods that have a parameter."""
+def _methods_with(parameter: str) -> str:
+    """Methods that have a parameter: "A, B or C"."""
     import tvsvm
 
-    return [method.value for method in Method if parameter in getattr(tvsvm, method)().get_params()]
+    names = [method for method in Method if parameter in getattr(tvsvm, method)().get_params()]
+    *others, last = [name.value for name in names]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _check_metric(metric: str | None) -> None:

@@ -150,7 +150,7 @@ Prior = Annotated[
     str | None,
     typer.Option(
         "--prior",
-        help="Expected shares of the classes (TVRLS, TVSVM): uniform or cat=0.4,dog=0.6.",
+        help="Expected shares of the classes (TV, Cheeger): uniform or cat=0.4,dog=0.6.",
         rich_help_panel=FIT,
     ),
 ]
