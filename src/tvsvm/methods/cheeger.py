@@ -106,7 +106,7 @@ def cheeger(
             )
             for start in each(starts, "Cheeger cut")
         ]
-        if problem.n_columns == 1:
+        if problem.n_columns == 1 and len(ends) > 1:
             # Which side is which class hardly shows in the ratio if a label is untypical.
             sides = TwoSided(problem, graph)
             ends = [replace(end, energy=end.energy * sides.price_of(end.solution)) for end in ends]
