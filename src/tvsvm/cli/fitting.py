@@ -105,6 +105,7 @@ def neighbor_graph(study: Study, choices: Choices, console: Console) -> Graph:
         return knn_graph(
             study.X,
             n_neighbors=min(choices.neighbors or NEIGHBORS, study.n_rows - 1),
+            bridges=True,
             random_state=choices.seed,
             n_jobs=choices.jobs,
             **options,

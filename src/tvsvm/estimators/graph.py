@@ -24,7 +24,7 @@ class GraphClassifier(KernelClassifier):
         [Graph, "sparse matrix", "array-like", callable, None],
         """Graph, array or sparse matrix of shape (n_samples, n_samples), callable or None
 The graph between all rows of `X`, or its symmetric affinity, or a function that
-makes either from `X`. None: `knn_graph` of the rows. If only the graph is
+makes either from `X`. None: `knn_graph` of the rows with `bridges`. If only the graph is
 known, ``kernel="precomputed"`` and ``X=np.eye(n_samples)`` leave all to it.""",
     )
     n_neighbors: int = parameter(
@@ -76,6 +76,7 @@ to know about `X`, the distance is always that of its feature space.""",
             _kernel_distances(X) if precomputed else X,
             metric="precomputed" if precomputed else self.metric,
             n_neighbors=min(self.n_neighbors, n_rows - 1),
+            bridges=True,
             random_state=rng,
             n_jobs=self.n_jobs,
         )

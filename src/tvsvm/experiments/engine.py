@@ -43,9 +43,9 @@ class Case:
 
     @classmethod
     def of(cls, dataset: Dataset, *, n_jobs: int | None = None) -> "Case":
-        """The data set with the graph that comes with it, or else the default `knn_graph`."""
+        """The data set with the graph that comes with it, or else that of the classifiers."""
         codes = np.unique(dataset.y, return_inverse=True)[1]
-        graph = dataset.graph or knn_graph(dataset.X, random_state=0, n_jobs=n_jobs)
+        graph = dataset.graph or knn_graph(dataset.X, bridges=True, random_state=0, n_jobs=n_jobs)
         if graph.n_edges:
             graph = graph.scaled(mean_degree=1.0)
         return cls(dataset.name, dataset.X, codes, graph, dict(dataset.splits))

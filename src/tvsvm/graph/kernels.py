@@ -134,3 +134,16 @@ def difference_adjoint(edges: IntArray, P: FloatArray, n_nodes: int) -> FloatArr
             out[i, k] += P[e, k]
             out[j, k] -= P[e, k]
     return out
+
+
+@kernel
+def strongest(indptr: IntArray, indices: IntArray, weights: FloatArray) -> IntArray:
+    """Node at the other end of the heaviest edge of each node, the first of equals; else itself."""
+    out = np.arange(indptr.size - 1)
+    for i in range(out.size):
+        heaviest = weights.dtype.type(0.0)
+        for e in range(indptr[i], indptr[i + 1]):
+            if weights[e] > heaviest:
+                heaviest = weights[e]
+                out[i] = indices[e]
+    return out

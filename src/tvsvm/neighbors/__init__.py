@@ -31,8 +31,9 @@ def nearest_neighbors(
     algorithm: str = "auto",
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
+    rows: IntArray | None = None,
 ) -> tuple[IntArray, FloatArray]:
-    """Nearest neighbours of each row of X among the other rows.
+    """Nearest neighbours of each row of X, or of some, among the other rows.
 
     Parameters
     ----------
@@ -53,12 +54,14 @@ def nearest_neighbors(
         `n_jobs`.
     n_jobs : int or None
         Threads, as in joblib.
+    rows : array of int of shape (n,), optional
+        Numbers of the rows whose neighbours are wanted; "auto" then is exact. None: all rows.
 
     Returns
     -------
-    indices : ndarray of shape (N, k), int32
+    indices : ndarray of shape (N, k) or (n, k), int32
         From the nearest outwards; the exact search has equal distances in the order of the rows.
-    distances : ndarray of shape (N, k)
+    distances : ndarray of the same shape
     """
     checked = _checked(X)
     _check_n_neighbors(n_neighbors, checked.shape[0])
@@ -68,20 +71,22 @@ def nearest_neighbors(
             f"Got {algorithm!r}; pass one of them."
         )
     if metric not in ("euclidean", "cosine"):
-        return _by_scikit_learn(checked, n_neighbors, metric, algorithm, n_jobs)
+        return _by_scikit_learn(checked, n_neighbors, metric, algorithm, n_jobs, rows)
     data = as_rows(_unit_rows(checked) if metric == "cosine" else checked)
     exact = algorithm == "exact" or (
-        algorithm == "auto" and data.shape[0] * exact_cost(data) <= EXACT_WORK
+        algorithm == "auto" and (rows is not None or data.shape[0] * exact_cost(data) <= EXACT_WORK)
     )
     # One thread in BLAS: the threads are ours, and rounding must not depend on their number.
     with threadpool_limits(1):
         if exact:
-            indices, distances = exact_neighbors(data, n_neighbors, n_jobs=n_jobs)
+            indices, distances = exact_neighbors(data, n_neighbors, n_jobs=n_jobs, subset=rows)
         else:
             random = check_random_state(random_state)
             indices, distances = approximate_neighbors(
                 data, n_neighbors, random=random, n_jobs=n_jobs
             )
+            if rows is not None:
+                indices, distances = indices[rows], distances[rows]
     return indices, distances**2 / 2 if metric == "cosine" else distances
 
 
@@ -119,7 +124,12 @@ def _unit_rows(X: Any) -> Any:
 
 
 def _by_scikit_learn(
-    X: Any, n_neighbors: int, metric: str | Callable[..., float], algorithm: str, n_jobs: int | None
+    X: Any,
+    n_neighbors: int,
+    metric: str | Callable[..., float],
+    algorithm: str,
+    n_jobs: int | None,
+    rows: IntArray | None,
 ) -> tuple[IntArray, FloatArray]:
     if algorithm == "approximate":
         raise ValueError(
@@ -127,7 +137,14 @@ def _by_scikit_learn(
             f"Got {metric!r}; pass algorithm='exact'."
         )
     search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, n_jobs=n_jobs).fit(X)
-    distances, indices = search.kneighbors()
+    if rows is None:
+        distances, indices = search.kneighbors()
+    else:
+        distances, indices = search.kneighbors(X[rows], n_neighbors + 1)
+        itself = indices == rows[:, None]
+        itself[~itself.any(axis=1), -1] = True  # hidden behind copies
+        shape = (rows.size, n_neighbors)
+        distances, indices = distances[~itself].reshape(shape), indices[~itself].reshape(shape)
     by_distance = np.lexsort((indices, distances), axis=1)
     indices = np.take_along_axis(indices, by_distance, axis=1)
     distances = np.take_along_axis(distances, by_distance, axis=1)
