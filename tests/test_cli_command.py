@@ -51,6 +51,8 @@ def test_help_does_not_wait_for_numpy():
 def test_an_interrupted_command_leaves_nothing(tmp_path, number):
     frame().to_csv(tmp_path / "pets.csv", index=False)
     code = (
+        # A process in the background of a shell, and what it starts, ignores an interrupt.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, time; from tvsvm.tables import text\n"
         "def slow(self, path, added, progress):\n"
         "    path.write_text('half'); print('writing', flush=True); time.sleep(60)\n"
