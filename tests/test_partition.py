@@ -11,7 +11,7 @@ from tvsvm import TVRLS
 from tvsvm.graph import Graph, knn_graph
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.solvers import _partition_kernels as kernels
-from tvsvm.solvers import ratio_partition
+from tvsvm.solvers import partition, ratio_partition
 from tvsvm.solvers._partition_proposals import _sharpened, as_matrix
 from tvsvm.solvers.partition import Level, partition_ratio
 
@@ -257,3 +257,21 @@ def test_a_cut_that_cannot_be_sharpened_stays(weight):
     part = np.zeros(6, dtype=np.int32)
     found = _sharpened(level, as_matrix(level), part, 0, end, 2)
     assert 0 < found.size < 6
+
+
+@pytest.mark.parametrize(
+    ("split", "expected"), [({1}, {1}), (True, {0, 1, 2, 3}), ((), set()), (False, set())]
+)
+def test_only_the_classes_named_are_split(split, expected, monkeypatch):
+    groups = []
+
+    def propose(level, graph, part, fixed, group, c):
+        groups.append(group)
+        return iter(())
+
+    monkeypatch.setattr(partition, "given_away", propose)
+    monkeypatch.setattr(partition, "exchanged", propose)
+    graph, part, fixed = make(0, 60, 4)
+    ratio_partition(csr_array(graph.affinity), part, fixed, split=split, max_cycles=1)
+    assert {group[0] for group in groups if len(group) == 1} == expected
+    assert all(set(group) & expected for group in groups)

@@ -30,7 +30,9 @@ def test_names_are_swapped_where_walks_are_undecided():
     assert len(proposals) == 1
     swapped = np.choose(truth, [0, 2, 1])
     swapped[rows] = labels
-    np.testing.assert_array_equal(proposals[0].argmax(axis=1), swapped)
+    proposal, worth_splitting = proposals[0]
+    np.testing.assert_array_equal(proposal.argmax(axis=1), swapped)
+    assert worth_splitting == {1, 2}
 
 
 def test_names_are_not_swapped_where_walks_are_sure():

@@ -41,8 +41,8 @@ r, how firmly the functions on the graph and in the kernel space are tied. None:
         """int or None
 Number of starts: Poisson learning, leading eigenvectors of the graph, then Poisson
 learning on randomly changed graphs. The end with the lowest energy is kept.
-None: 3 for two classes; 1 for more, where the search for a low ratio does not
-depend much on its start.
+None: 3 for two classes, and one more where a search finds a clearly better cut;
+1 for more classes, where such a search always comes first.
 After a fit with ``warm_start=True`` new labels that confirm the classes found
 leave the functions as they are; other changes of labels, with the same classes
 and parameters, are followed from the last functions, and if there are two
@@ -76,9 +76,17 @@ Not used by the paper's algorithm.""",
 
     @abstractmethod
     def _follow(
-        self, problem: Problem, starts: list[FloatArray], *, last: MethodResult | None = None
+        self,
+        problem: Problem,
+        starts: list[FloatArray],
+        *,
+        last: MethodResult | None = None,
+        search: bool = False,
     ) -> MethodResult:
-        """Find the functions from these starts, or from the last ones, found for other labels."""
+        """Find the functions from these starts, or from the last ones, found for other labels.
+
+        Two classes by a `search` for a better cut, too.
+        """
 
     def _solve(self, problem: Problem) -> MethodResult:
         assert problem.graph is not None
@@ -89,7 +97,8 @@ Not used by the paper's algorithm.""",
         starts = first_guesses(problem, problem.graph, count, random)
         if problem.n_columns == 1 and self.algorithm != "paper":
             starts += _recut(problem, starts[0], self._prior(problem))
-        return self._follow(problem, starts)
+        search = self.n_init is None and self.algorithm != "paper"
+        return self._follow(problem, starts, search=search)
 
     def _prior(self, problem: Problem) -> Prior:
         """How class shares are corrected by what is known of them."""
@@ -107,7 +116,8 @@ Not used by the paper's algorithm.""",
             guess = poisson(problem, problem.graph)
             if not suits_labels(problem, last.result.solution, guess):
                 # The old optimum and what the labels alone suggest: either may be the worse one.
-                return self._follow(problem, [guess, last.result.solution])
+                starts = [guess, last.result.solution]
+                return self._follow(problem, starts, search=self.n_init is None)
         return self._follow(problem, [last.result.solution], last=last.result)
 
 
@@ -124,7 +134,12 @@ classes, 1.2 for more.""",
     )
 
     def _follow(
-        self, problem: Problem, starts: list[FloatArray], *, last: MethodResult | None = None
+        self,
+        problem: Problem,
+        starts: list[FloatArray],
+        *,
+        last: MethodResult | None = None,
+        search: bool = False,
     ) -> MethodResult:
         gamma = self.gamma or (0.5 if problem.n_columns == 1 else 1.2)
         return total_variation(
@@ -134,6 +149,7 @@ classes, 1.2 for more.""",
             strengths=TVStrengths(lam=self.lam, gamma=gamma, r=self._tie(problem)),
             prior=self._prior(problem),
             last=last,
+            search=search,
             paper=self.algorithm == "paper",
             tol=self.tol,
             max_iter=self.max_iter,
@@ -150,7 +166,12 @@ class CheegerMethod(BalancedMethod):
     )
 
     def _follow(
-        self, problem: Problem, starts: list[FloatArray], *, last: MethodResult | None = None
+        self,
+        problem: Problem,
+        starts: list[FloatArray],
+        *,
+        last: MethodResult | None = None,
+        search: bool = False,
     ) -> MethodResult:
         result = cheeger(
             problem,
@@ -161,6 +182,7 @@ class CheegerMethod(BalancedMethod):
             step=self.step,
             prior=self._prior(problem),
             searched=last is not None,
+            search=search,
             paper=self.algorithm == "paper",
             tol=self.tol,
             max_iter=self.max_iter,

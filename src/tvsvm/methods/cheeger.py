@@ -33,6 +33,7 @@ def cheeger(
     step: float = 0.1,
     prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
     searched: bool = False,
+    search: bool = False,
     paper: bool = False,
     tol: float = 1e-3,
     max_iter: int = 60,
@@ -62,6 +63,8 @@ def cheeger(
         Corrects the class shares in the total-variation iteration before the steps, for c > 1.
     searched : bool
         The starts are ends of the same search for slightly other labels: near to the new ones.
+    search : bool
+        For c = 1: if a search from the first start finds a clearly better cut, start there, too.
     paper : bool
         The paper's iteration as it is printed, whether the ratio falls or not; for c > 1 column by
         column, then the simplex.
@@ -100,16 +103,21 @@ def cheeger(
         ]
     else:
         progress = partial(Progress, tol, patience=PATIENCE_NEARBY if searched else PATIENCE)
-        ends = [
-            _iterate(
-                problem, graph, through_kernel, start, starts[0], step, paper, progress(), max_iter
+
+        def end_from(start: FloatArray, guess: FloatArray) -> Candidate:
+            return _iterate(
+                problem, graph, through_kernel, start, guess, step, paper, progress(), max_iter
             )
-            for start in each(starts, "Cheeger cut")
-        ]
-        if problem.n_columns == 1 and len(ends) > 1:
+
+        ends = [end_from(start, starts[0]) for start in each(starts, "Cheeger cut")]
+        if problem.n_columns == 1 and (len(ends) > 1 or search):
             # Which side is which class hardly shows in the ratio if a label is untypical.
             sides = TwoSided(problem, graph)
             ends = [replace(end, energy=end.energy * sides.price_of(end.solution)) for end in ends]
+            if search:
+                best = min(ends, key=lambda end: end.energy)
+                far = sides.elsewhere(starts[0], best.solution)
+                ends = [best] if far is None else [best, end_from(far, far)]
     return lowest(problem, ends, lam / r)
 
 

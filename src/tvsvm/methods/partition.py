@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, diags_array
 
 from tvsvm._telling import tell
 from tvsvm.graph import Graph
-from tvsvm.methods.ratio import rounded, shares_of
+from tvsvm.methods.ratio import ratio_energy, rounded, shares_of
 from tvsvm.problem import Problem
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import ratio_partition
@@ -23,10 +23,12 @@ from tvsvm.solvers import ratio_partition
 WALK = 16  # steps of a random walk from a label
 TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or walks, something
 INSISTENT = 0.3  # classes whose walks would end at home by other names: search once more
-SWAPPED = 1.0  # walks of two classes, of 2, that may be lost by giving each the other's part
+# Walks of two classes, of 2, that may be lost by giving each the other's part; that are hardly any.
+SWAPPED, UNDECIDED = 1.0, 0.6
 LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
 NOTHING = 0.05  # share of the rows in one of two classes that gives it away as well
 SAME = 0.01  # share of the rows by which partitions may differ and count as the same
+CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
 LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
 
 
@@ -72,16 +74,20 @@ class PartitionSearch:
             if path[-1] < energies[-1] * (1 + TIE):
                 best = other
                 energies.append(min(path[-1], energies[-1]))
-        for other in self._swapped(best):
-            other, path = self._lowered(other, split=False, max_cycles=1)
+        for other, pair in self._swapped(best):
+            other, path = self._lowered(other, split=pair, max_cycles=1)
             if path[-1] < energies[-1]:
                 best, path = self._lowered(other, split=False)
                 energies.append(path[-1])
                 break
         return best, energies
 
-    def _swapped(self, partition: FloatArray) -> Iterator[FloatArray]:
-        """Two parts with each other's names, where the walks do not clearly speak against it."""
+    def _swapped(self, partition: FloatArray) -> Iterator[tuple[FloatArray, set[int]]]:
+        """Two parts with each other's names, where the walks do not clearly speak against it.
+
+        With each the two, if the walks hardly do: by its new name a part may have to give a group
+        of rows away, which is then worth the time.
+        """
         ends = self._ends(partition.argmax(axis=1))
         own = np.diag(ends)
         loss = own[:, None] + own - ends - ends.T
@@ -89,7 +95,7 @@ class PartitionSearch:
         for a, b in sorted(pairs, key=lambda pair: loss[pair]):
             other = partition.copy()
             other[:, [a, b]] = partition[:, [b, a]]
-            yield rounded(self._problem, other)
+            yield rounded(self._problem, other), {a, b} if loss[a, b] <= UNDECIDED else set()
 
     def again(self, last: FloatArray) -> tuple[FloatArray, list[float]]:
         """From the end of a search with other labels: a new one only if the walks insist.
@@ -148,15 +154,40 @@ class TwoSided(PartitionSearch):
 
     def __init__(self, problem: Problem, graph: Graph) -> None:
         super().__init__(replace(problem, targets=both_sides(problem.targets)), graph)
+        self._graph = graph
 
     def price_of(self, f: FloatArray) -> float:
         """How many times its ratio the energy of the sides of f, (N, 1), is."""
         return self.price(both_sides(f))
 
+    def elsewhere(self, start: FloatArray, found: FloatArray) -> FloatArray | None:
+        """±1 on the sides that a search from a start ends with, if clearly better than those found.
+
+        If the cut found is long, there is no search: where classes overlap, lower ratios are noise
+        of the graph.
+        """
+        sides = both_sides(found)
+        if cut_share(self._graph, sides) > CUT_LIMIT:
+            return None
+        other, _ = self.search(both_sides(start))
+        if self.cost(other) >= (1 - CLEARLY) * self.cost(sides):
+            return None
+        return other @ np.array([[-1.0], [1.0]])
+
+    def cost(self, partition: FloatArray) -> float:
+        """Ratio of a partition, raised for random walks from the labels that end elsewhere."""
+        return ratio_energy(self._graph, partition) * self.price(partition)
+
 
 def both_sides(f: FloatArray) -> FloatArray:
     """Indicators of the two sides of a function, (N, 1) to (N, 2)."""
     return np.hstack([f <= 0, f > 0]).astype(np.float64)
+
+
+def cut_share(graph: Graph, partition: FloatArray) -> float:
+    """Share of the edge weight between the classes of a partition, (N, c) and one-hot."""
+    weight = float(graph.edge_weights.sum())
+    return float(np.sum(graph.total_variation(partition))) / 2 / weight if weight > 0 else 0.0
 
 
 def less_even(shares: FloatArray, others: FloatArray) -> bool:

@@ -39,6 +39,7 @@ def total_variation(
     strengths: TVStrengths,
     prior: Callable[[FloatArray], FloatArray] = lambda shares: shares,
     last: MethodResult | None = None,
+    search: bool = False,
     paper: bool = False,
     tol: float = 1e-3,
     max_iter: int = 100,
@@ -67,6 +68,8 @@ def total_variation(
         without a correction competes too.
     last : MethodResult, optional
         What was found for slightly other labels: near to what is sought, and the only start.
+    search : bool
+        For c = 1: if a search from the first start finds a clearly better cut, start there, too.
     paper : bool
         The paper's iteration as it is printed: for c > 1 the guesses are taken as they are and
         all columns get the same norm.
@@ -95,14 +98,21 @@ def total_variation(
             # Which side is which class hardly shows in the energy if a label is untypical.
             return replace(end, energy=end.energy * sides.price_of(end.solution))
 
-        ends = [end_from(start) for start in each(starts, "total variation")]
-        while not paper:
+        def lowest_from(ends: list[Candidate]) -> Candidate:
             # The iteration goes on to better cuts at functions of higher energy, as multipliers
             # and balance pull at them. From its last cut it soon meets the low energy nearby.
             best = min(ends, key=lambda end: end.energy)
-            ends.append(end_from(_cut(problem, best.last)))
-            if ends[-1].energy > best.energy * (1 - tol):
-                break
+            other = end_from(_cut(problem, best.last))
+            if other.energy > best.energy * (1 - tol):
+                return min(best, other, key=lambda end: end.energy)
+            return lowest_from([other])
+
+        ends = [end_from(start) for start in each(starts, "total variation")]
+        if not paper:
+            ends = [lowest_from(ends)]
+        if search:
+            far = sides.elsewhere(starts[0], ends[0].solution)
+            ends += [] if far is None else [lowest_from([end_from(far)])]
         return lowest(problem, ends, strengths.lam / strengths.r)
     ends = [
         many_classes(

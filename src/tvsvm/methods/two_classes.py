@@ -5,17 +5,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.cheeger import cheeger, softened
-from tvsvm.methods.partition import CLEARLY, TwoSided, after_walks, both_sides
-from tvsvm.methods.ratio import ratio_energy
+from tvsvm.methods.partition import (
+    CLEARLY,
+    CUT_LIMIT,
+    TwoSided,
+    after_walks,
+    both_sides,
+    cut_share,
+)
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 from tvsvm.solvers import simplex_projection
 from tvsvm.start import poisson
-
-CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
 
 Method = Callable[[Problem], MethodResult]
 
@@ -65,8 +68,7 @@ def balanced_cut(
     partitions = TwoSided(problem, graph)
 
     def cost(found: MethodResult) -> float:
-        sides = both_sides(found.solution)
-        return ratio_energy(graph, sides) * partitions.price(sides)
+        return partitions.cost(both_sides(found.solution))
 
     if cut_share(graph, both_sides(best.solution)) <= CUT_LIMIT:
         partition, _ = partitions.search(both_sides(guess))
@@ -91,9 +93,3 @@ def suits_labels(problem: Problem, last: FloatArray, guess: FloatArray) -> bool:
     sides = np.where(np.hstack([last, guess]) > 0, 1.0, -1.0)
     home = after_walks(graph, sides)[problem.rows] * problem.targets
     return not bool(np.any((home[:, 0] < 0) & (home[:, 1] > 0)))
-
-
-def cut_share(graph: Graph, partition: FloatArray) -> float:
-    """Share of the edge weight between the classes of a partition, (N, c) and one-hot."""
-    weight = float(graph.edge_weights.sum())
-    return float(np.sum(graph.total_variation(partition))) / 2 / weight if weight > 0 else 0.0

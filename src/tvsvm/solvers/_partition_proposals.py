@@ -13,7 +13,7 @@ from tvsvm.solvers._partition_kernels import balance_of, statistics
 from tvsvm.solvers.eigen import leading_eigenvectors
 from tvsvm.solvers.total_variation import graph_tv_prox
 
-SMALL_SIDE = 0.15  # of what is split, what is less is not worth it
+SMALL_SIDE = 0.1  # of what is split, what is less is not worth it
 HOPELESS = 1.1  # times the energy, from where moves never led below it (measured: 1.03 did, once)
 MODES = 5  # eigenvectors along which classes are split
 LARGEST = 2  # classes that are split for one that has lost its place

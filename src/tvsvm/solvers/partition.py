@@ -45,7 +45,7 @@ def ratio_partition(
     *,
     home: FloatArray | None = None,
     loyalty: float = 0.0,
-    split: bool = True,
+    split: bool | Collection[int] = True,
     max_cycles: int = 20,
 ) -> tuple[IntArray, FloatArray]:
     """Lower (1 + loyalty d) Σ_k cut_k / B(s_k) over partitions that keep fixed nodes' classes.
@@ -71,8 +71,9 @@ def ratio_partition(
         How much each node belongs to each class, with sum 1 in all; by default nowhere.
     loyalty : float
         Share of the ratio that it must be worth to move all that is at home away.
-    split : bool
-        Whether classes are split anew; without, the end stays closer to the start.
+    split : bool or collection of int
+        Whether classes are split and settled anew; without, the end stays closer to the start.
+        Or some classes that are only split.
     max_cycles : int
         Most cycles in a row; they also end when several have gained next to nothing.
 
@@ -93,10 +94,11 @@ def ratio_partition(
     c = int(best.max()) + 1
     search = _Search(finest, fixed, np.zeros((part.size, c)) if home is None else home, loyalty)
     energies = [search.energy(best)]
+    classes = split if not isinstance(split, bool) else range(c if split else 0)
     for _ in range(MOST_ROUNDS):
-        best, found = search.settle(best, range(c) if split else (), max_cycles)
+        best, found = search.settle(best, classes, max_cycles)
         energies += found
-        if not split:
+        if split is not True:
             break
         other = search.resettle(best) if fixed.any() else search.regroup(best, max_cycles)
         if other is None:
