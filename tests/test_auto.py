@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from tvsvm import AutoTV
 from tvsvm.graph import Graph, knn_graph
 from tvsvm.methods.auto import _doubtful, _folds, _from_the_cut, _held_back, _short
+from tvsvm.methods.partition import PartitionSearch
 from tvsvm.problem import Problem
 
 
@@ -166,3 +167,27 @@ def test_a_cut_close_to_both_limits_is_not_trusted(sizes, favourite):
     rows = np.array([np.flatnonzero((part == k) & (guess == k))[0] for k in range(3)])
     problem = Problem(None, rows, np.eye(3), np.ones(3), Graph(ring.tocsr()))
     assert _from_the_cut(problem, np.eye(3)[part], np.eye(3)[guess])[0] == favourite
+
+
+@pytest.mark.parametrize(
+    ("sizes", "home", "astray"),
+    [
+        ((20, 20, 20), 1, False),  # as even as before
+        ((34, 13, 13), 1, True),  # less even, and the label of class 1 is elsewhere
+        ((34, 13, 13), 0, False),  # less even, but its walks end at home now
+    ],
+)
+def test_a_search_that_leads_astray_is_not_followed(sizes, home, astray, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) * 0.3 + np.repeat(np.arange(3), 20)[:, None] * [5, 0]
+    near, far = np.repeat(np.arange(3), 20), np.repeat(np.arange(3), sizes)
+    rows = np.array([0, 25 if home else 50, 59])
+    y = np.full(60, -1)
+    y[rows] = [0, 1, 2] if home else [0, 2, 1]
+    if not home:
+        far = np.array([0, 2, 1])[far]
+    monkeypatch.setattr(PartitionSearch, "nearby", lambda self, start: (np.eye(3)[near], [1.0]))
+    monkeypatch.setattr(PartitionSearch, "everywhere", lambda self, start: (np.eye(3)[far], [0.9]))
+    report = AutoTV(random_state=0).fit(X, y).report_
+    assert report["method"] == ("smooth" if astray else "balanced")
+    assert ("less even classes" in report["reason"]) == astray

@@ -27,6 +27,7 @@ from tvsvm.start import poisson
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
 WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 1.2, 1.0)
 BOTH = 1.5  # shares of the limits on cut and unevenness that together are too much, too
+UNEVEN = 0.01  # loss of evenness by a search that counts for something
 ENOUGH = 5  # times `tol`: from a partition of low ratio little happens after that for long
 MOST_FOLDS = 3
 MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
@@ -103,6 +104,9 @@ def auto(
         reason = (
             f"of {count} labels held back it missed {missed[chosen]:.0%}, no method clearly fewer"
         )
+    if chosen == "balanced" and problem.n_columns > 2 and candidates.astray:
+        chosen = "smooth"
+        reason = "the search for a better cut leads to less even classes, away from their labels"
     return candidates.run(chosen), Choice(chosen, reason, missed, problem.rows.size)
 
 
@@ -133,6 +137,24 @@ class _Candidates:
             return self._one_cut.solution
         return self._partitions.nearby(self.first)[0]
 
+    @cached_property
+    def far(self) -> FloatArray:
+        """A balanced cut that a longer search finds, for c > 2."""
+        return self._partitions.everywhere(self.near)[0]
+
+    @cached_property
+    def astray(self) -> bool:
+        """Whether that one is less even than the one nearby, and fewer walks end at home.
+
+        Where classes are clusters a search makes them more even, or walks agree with it. Where they
+        only touch seldom, being many, it unites some and divides others.
+        """
+        if self.searched is not None:
+            return False
+        loss = loss_of_evenness(shares_of(self.far), shares_of(self.near))
+        price = self._partitions.price
+        return loss > UNEVEN and price(self.far) >= price(self.near)
+
     def kernel(self, problem: Problem) -> MethodResult:
         """RLS."""
         return supervised(problem, Squared(ETA), lam=LAM)
@@ -162,7 +184,7 @@ class _Candidates:
         elif self.searched is not None:
             start, _ = self._partitions.again(self.searched)
         else:
-            start, _ = self._partitions.everywhere(self.near)
+            start = self.far
         options = {**self.options, "tol": ENOUGH * self.options["tol"]}
         return from_partition(problem, Squared(ETA), start, STRONG, **options)
 
