@@ -23,6 +23,10 @@ def partly(truth, per_class, seed=0):
     return y
 
 
+def all_of(problem):
+    return np.ones(problem.rows.size, dtype=bool)
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_clusters_are_cut(n_classes):
     X, truth = make_blobs(200, centers=n_classes, cluster_std=0.5, random_state=1)
@@ -56,11 +60,11 @@ def test_the_favourite_stays_unless_another_is_clearly_better(wrong, better):
         return lambda part: SimpleNamespace(solution=found)
 
     methods = {"kernel": missing(2), "balanced": missing(wrong), "smooth": missing(29)}
-    missed = _held_back(problem, methods, "balanced")
+    missed = _held_back(problem, methods, "balanced", all_of(problem))
     assert missed.pop("balanced") == pytest.approx(wrong / 30)
     assert missed == ({"kernel": 2 / 30} if better else {})
     # 2 + 2 √3 is more than 5, and a favourite that misses few is given up for less only.
-    missed = _held_back(problem, methods, "balanced", few=wrong / 30)
+    missed = _held_back(problem, methods, "balanced", all_of(problem), few=wrong / 30)
     assert ("kernel" in missed) is (wrong == 30)
 
 
@@ -84,7 +88,7 @@ def test_one_class_is_told():
 def test_a_class_always_keeps_a_label():
     codes = np.array([0, 0, 0, 0, 1, 1, 2])
     problem = Problem(None, np.arange(7), np.eye(3)[codes], np.ones(7))
-    fold, count = _folds(problem)
+    fold, count = _folds(problem, all_of(problem))
     assert count == 6
     assert fold[6] == -1
     for f in range(fold.max() + 1):
@@ -148,7 +152,7 @@ def test_when_a_cut_is_doubtful(counts, missed, doubtful):
     rows = np.r_[np.flatnonzero(group == 0)[: counts[0]], np.flatnonzero(group == 1)[: counts[1]]]
     graph = knn_graph(X, random_state=0)
     problem = Problem(None, rows, np.eye(2)[group[rows]], np.ones(rows.size), graph)
-    assert _doubtful(problem, np.eye(2)[group], missed) is doubtful
+    assert _doubtful(problem, np.eye(2)[group], missed, all_of(problem)) is doubtful
     assert _short(problem, np.eye(2)[group])
     assert not _short(problem, np.eye(2)[np.random.default_rng(0).permutation(group)])
 
@@ -191,3 +195,36 @@ def test_a_search_that_leads_astray_is_not_followed(sizes, home, astray, monkeyp
     report = AutoTV(random_state=0).fit(X, y).report_
     assert report["method"] == ("smooth" if astray else "balanced")
     assert ("less even classes" in report["reason"]) == astray
+
+
+def test_corrections_are_neither_counted_nor_held_back():
+    X, truth = make_blobs(300, centers=3, cluster_std=1.5, random_state=2)
+    y = partly(truth, 2)
+    model = AutoTV(random_state=0, warm_start=True).fit(X, y)
+    chosen, corrected = model.report_["method"], []
+    for _ in range(8):
+        wrong = np.flatnonzero((model.transduction_ != truth) & (y < 0))
+        if not wrong.size:
+            break
+        y = y.copy()
+        y[wrong[0]] = truth[wrong[0]]
+        corrected.append(wrong[0])
+        report = model.fit(X, y).report_
+        assert report["method"] == chosen
+        assert report["n_labels"] == 6
+        assert report["corrections"] == tuple(sorted(corrected))
+    assert len(corrected) > 2
+    # A label that is taken back is no correction any more, and a cold fit knows of none.
+    y = y.copy()
+    y[corrected[0]] = -1
+    assert corrected[0] not in model.fit(X, y).report_["corrections"]
+    assert clone(model).fit(X, y).report_["corrections"] == ()
+
+
+def test_folds_leave_corrections_out():
+    codes = np.repeat(np.arange(3), 8)
+    problem = Problem(None, np.arange(24), np.eye(3)[codes], np.ones(24))
+    fair = np.arange(24) % 4 > 0
+    fold, count = _folds(problem, fair)
+    assert count == fair.sum()
+    np.testing.assert_array_equal(fold >= 0, fair)

@@ -43,7 +43,9 @@ class AutoTV(GraphClassifier):
 "method" that was chosen, "reason" in one sentence, and "held_back", the share of
 held-back labels missed by the favourite and by each method clearly better than it
 (empty if labels were too few); "n_labels" there were when it was chosen: with
-``warm_start`` it stays until there are a quarter more.""",
+``warm_start`` it stays until there are a quarter more. "corrections": rows whose label
+contradicted an earlier fit with ``warm_start``, neither counted nor held back, because
+they were not labelled by chance.""",
     }
 
     def _solve(self, problem: Problem) -> MethodResult:
@@ -51,6 +53,9 @@ held-back labels missed by the favourite and by each method clearly better than 
 
     def _resolve(self, problem: Problem, last: Memory) -> MethodResult:
         choice = Choice(**self.report_)
+        corrections = np.union1d(choice.corrections, last.corrected_by(problem))
+        still = np.isin(corrections, problem.rows)
+        choice = replace(choice, corrections=tuple(corrections[still].astype(int).tolist()))
         if last.result.converged and last.confirmed_by(problem):
             self._choice = choice  # labels that only agree are no reason to change
             return last.result

@@ -12,7 +12,7 @@ from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.labels import codes_of
 from tvsvm.problem import MethodResult, Problem
-from tvsvm.results import FloatArray
+from tvsvm.results import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +42,17 @@ class Memory:
         A label in a part of the graph that had none says something new in any case.
         """
         before, now = _confidence(self.problem), _confidence(problem)
-        found = codes_of(self.result.solution)
-        found[self.problem.rows] = codes_of(self.problem.targets)
-        same = bool(
-            np.all((before == 0) | (before == now))
-            and np.array_equal(found[problem.rows], codes_of(problem.targets))
-        )
+        same = bool(np.all((before == 0) | (before == now))) and not self.corrected_by(problem).size
         if not same or problem.graph is None:
             return same
         components = problem.graph.component_labels
         return bool(np.isin(components[problem.rows], components[self.problem.rows]).all())
+
+    def corrected_by(self, problem: Problem) -> IntArray:
+        """Rows that have another label now than the class found, or given, before."""
+        found = codes_of(self.result.solution)
+        found[self.problem.rows] = codes_of(self.problem.targets)
+        return problem.rows[found[problem.rows] != codes_of(problem.targets)]
 
 
 def fingerprints(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ it cuts in the wrong place, and smoother functions are the better guide. Labels 
 is the case if there are enough of them; otherwise the partition itself does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import CUT_LIMIT, balanced_cut, by_one_function, cut_share
 from tvsvm.problem import MethodResult, Problem
-from tvsvm.results import FloatArray, IntArray
+from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
@@ -56,17 +56,22 @@ class Choice:
         Share of held-back labels missed by the favourite and by each method clearly better than
         it; empty if there were too few labels.
     n_labels : int
-        How many labels it was chosen with.
+        How many labels it was chosen with, corrections not counted.
+    corrections : tuple of int
+        Labelled rows that an earlier fit had given another class. Somebody labelled them because
+        they were wrong: held back, they would speak against what was chosen, however good it is.
     """
 
     method: str
     reason: str
     held_back: dict[str, float]
     n_labels: int
+    corrections: tuple[int, ...] = ()
 
     def holds_for(self, problem: Problem) -> bool:
         """Whether labels are not so many more, or fewer, that it should be made again."""
-        return abs(problem.rows.size - self.n_labels) <= MORE_LABELS * self.n_labels
+        count = int(np.sum(_fair(problem, self.corrections)))
+        return abs(count - self.n_labels) <= MORE_LABELS * self.n_labels
 
 
 def auto(
@@ -91,23 +96,25 @@ def auto(
     names = [name for name in METHODS if name != "balanced" or name == favourite]
     methods = {name: getattr(candidates, name) for name in names}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
-    missed = _held_back(problem, methods, favourite, few=FEW_MISSED if clusters else 0.0)
-    doubtful = clusters and _doubtful(problem, candidates.near, missed.get(favourite))
+    corrections = () if last is None else last[0].corrections
+    fair = _fair(problem, corrections)
+    missed = _held_back(problem, methods, favourite, fair, few=FEW_MISSED if clusters else 0.0)
+    doubtful = clusters and _doubtful(problem, candidates.near, missed.get(favourite), fair)
     if doubtful:
         del methods[favourite]
         favourite = "laplacian"
         reason = "numbers of labels contradict the class sizes that a cut between clusters has"
-        missed = _held_back(problem, methods, favourite)
+        missed = _held_back(problem, methods, favourite, fair)
     chosen = min(missed, key=missed.__getitem__, default=favourite)
     if missed and not (doubtful and chosen == favourite):
-        count = _folds(problem)[1]
+        count = _folds(problem, fair)[1]
         reason = (
             f"of {count} labels held back it missed {missed[chosen]:.0%}, no method clearly fewer"
         )
     if chosen == "balanced" and problem.n_columns > 2 and candidates.astray:
         chosen = "smooth"
         reason = "the search for a better cut leads to less even classes, away from their labels"
-    return candidates.run(chosen), Choice(chosen, reason, missed, problem.rows.size)
+    return candidates.run(chosen), Choice(chosen, reason, missed, int(fair.sum()), corrections)
 
 
 class _Candidates:
@@ -240,7 +247,12 @@ def _short(problem: Problem, near: FloatArray) -> bool:
     return cut_share(problem.graph, rounded(problem, near)) <= CUT_LIMIT
 
 
-def _doubtful(problem: Problem, near: FloatArray, missed: float | None) -> bool:
+def _fair(problem: Problem, corrections: Sequence[int]) -> BoolArray:
+    """Which labels can judge a method: all but corrections."""
+    return ~np.isin(problem.rows, corrections)
+
+
+def _doubtful(problem: Problem, near: FloatArray, missed: float | None, fair: BoolArray) -> bool:
     """Whether a short cut in two has sizes that random labels speak against, and misses some, too.
 
     Labels in equal number, or many times as many of one class, say nothing about sizes: somebody
@@ -248,39 +260,41 @@ def _doubtful(problem: Problem, near: FloatArray, missed: float | None) -> bool:
     """
     if problem.n_columns != 2:
         return False
-    fewer, more = np.sort(problem.targets.sum(axis=0))
+    counts = problem.targets[fair].sum(axis=0)
+    fewer, more = np.sort(counts)
     if more - fewer <= 1 or more >= MANY_TIMES * fewer:
         return False
-    first, n, shares = (
-        problem.targets[:, 0].sum(),
-        problem.rows.size,
-        shares_of(rounded(problem, near)),
-    )
-    off = abs(first - n * shares[0]) / np.sqrt(max(n * shares[0] * shares[1], TINY))
+    n, shares = counts.sum(), shares_of(rounded(problem, near))
+    off = abs(counts[0] - n * shares[0]) / np.sqrt(max(n * shares[0] * shares[1], TINY))
     by_chance = missed is not None and (
-        missed <= FEW_MISSED or missed * _folds(problem)[1] <= _noise(0)
+        missed <= FEW_MISSED or missed * _folds(problem, fair)[1] <= _noise(0)
     )
     return bool(off > CONTRADICTS) and not by_chance
 
 
-def _folds(problem: Problem) -> tuple[IntArray, int]:
+def _folds(problem: Problem, fair: BoolArray) -> tuple[IntArray, int]:
     """Fold of each label, -1 for those never held back, and how many are held back in all.
 
     A class always keeps a label, and every class its turn.
     """
     codes = problem.targets.argmax(axis=1)
-    counts = np.bincount(codes, minlength=problem.n_columns)
+    counts = np.bincount(codes[fair], minlength=problem.n_columns)
     n_folds = min(MOST_FOLDS, int(counts.max()))
     fold = np.full(codes.size, -1)
     order = np.random.RandomState(0).permutation(codes.size)  # whatever the classes are called
     for k in np.flatnonzero(counts >= 2):
-        rows = order[codes[order] == k]
+        rows = order[(codes[order] == k) & fair[order]]
         fold[rows] = np.arange(rows.size) % n_folds
     return fold, int(np.sum(fold >= 0))
 
 
 def _held_back(
-    problem: Problem, methods: dict[str, Method], favourite: str, *, few: float = 0.0
+    problem: Problem,
+    methods: dict[str, Method],
+    favourite: str,
+    fair: BoolArray,
+    *,
+    few: float = 0.0,
 ) -> dict[str, float]:
     """Share of held-back labels missed by the favourite and by each method clearly better than it.
 
@@ -291,7 +305,7 @@ def _held_back(
     to hold back, or none but of one class. Another method is given up as soon as it cannot be
     clearly better.
     """
-    fold, count = _folds(problem)
+    fold, count = _folds(problem, fair)
     codes = problem.targets.argmax(axis=1)
     held = np.bincount(codes[fold >= 0], minlength=problem.n_columns)
     if count < max(problem.n_columns, 6) or np.sum(held > 0) < 2:
