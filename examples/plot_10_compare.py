@@ -18,7 +18,7 @@ from tvsvm.datasets import draw_labels
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:600], y[:600]
-graph = knn_graph(X)
+graph = knn_graph(X, bridges=True)
 methods = {
     "SVC on the labels": lambda: SVC(),
     "self-training, 1-NN": lambda: SelfTrainingClassifier(KNeighborsClassifier(1)),

@@ -1,9 +1,13 @@
 """Small groups that a graph of neighbours leaves hanging by next to nothing."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import kneighbors_graph
 
 from tvsvm.graph import Graph, bridges, knn_graph
 from tvsvm.graph.bridges import LOOSE, N_BRIDGES, bridged, loose_groups
@@ -85,15 +89,18 @@ def test_with_many_groups_some_rows_of_each_or_none_are_linked(monkeypatch):
     assert bridged(graph, 10, search) is graph
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64, csr_array])
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "precomputed"])
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [
+        *product([np.float32, np.float64, csr_array], ["euclidean", "cosine", "manhattan"]),
+        (np.float64, "precomputed"),
+    ],
+)
 def test_27_handwritten_ones_are_linked_whatever_the_rows_and_the_metric(kind, metric):
     X, _ = load_digits(return_X_y=True)
     if metric == "precomputed":
-        X = np.linalg.norm(X[:, None] - X, axis=2)
-        rows = X
-    else:
-        rows = kind(X) if kind is csr_array else X.astype(kind)
+        X = pairwise_distances(X)
+    rows = kind(X) if kind is csr_array else X.astype(kind)
     plain, linked = (knn_graph(rows, metric=metric, bridges=b) for b in (False, True))
     assert linked.affinity.dtype == rows.dtype
     assert linked.n_components == plain.n_components == 1
@@ -104,7 +111,34 @@ def test_27_handwritten_ones_are_linked_whatever_the_rows_and_the_metric(kind, m
 def test_few_rows_and_copies(n_rows):
     X = np.random.default_rng(0).standard_normal((n_rows, 2))
     for rows in (X, np.ones_like(X), np.repeat(X, 12, axis=0)):
-        knn_graph(rows, n_neighbors=min(10, len(rows) - 1), bridges=True)
+        k = min(10, len(rows) - 1)
+        plain, linked = (knn_graph(rows, n_neighbors=k, bridges=b) for b in (False, True))
+        assert np.isfinite(linked.affinity.data).all()
+        np.testing.assert_array_equal(linked.component_labels, plain.component_labels)
+
+
+@pytest.mark.parametrize("across", [True, False])
+def test_a_group_is_not_linked_to_other_components(across):
+    rng = np.random.default_rng(0)
+    band = np.c_[rng.uniform(0, 30, 400), rng.uniform(0, 3, 400)]
+    group = [15, 8] + 0.05 * rng.standard_normal((14, 2))
+    rng = np.random.default_rng(0)
+    cloud = np.c_[rng.uniform(5, 25, 60), rng.uniform(14.5, 40, 60)]
+    X = np.vstack([band, group, cloud])
+    if not across:
+        X[: len(band), 1] -= 100  # so that only rows of its own component are near
+    plain, linked = (knn_graph(X, bridges=b) for b in (False, True))
+    assert plain.n_components == 2
+    np.testing.assert_array_equal(linked.component_labels, plain.component_labels)
+    assert (linked.n_edges > plain.n_edges) != across
+
+
+def test_sparse_distances_cannot_be_bridged():
+    X, _ = load_digits(return_X_y=True)
+    distances = csr_array(kneighbors_graph(X[:200], 15, mode="distance"))
+    knn_graph(distances, metric="precomputed")
+    with pytest.raises(ValueError, match="pass bridges=False"):
+        knn_graph(distances, metric="precomputed", bridges=True)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])

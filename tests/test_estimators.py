@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from classifiers import each_classifier, make_rows, two_and_three_classes
+from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
-from tvsvm import RLS, SVM, LapRLS, LapSVM
+from tvsvm import RLS, SVM, TVRLS, LapRLS, LapSVM
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -303,3 +304,14 @@ def test_predict_before_fit(Classifier):
     for method in ("predict", "predict_proba", "decision_function"):
         with pytest.raises(NotFittedError):
             getattr(Classifier(), method)(np.eye(2))
+
+
+def test_a_tolerance_below_rounding_ends():
+    X, truth = make_moons(60, noise=0.25, random_state=1)
+    y = np.full(60, -1)
+    rows = np.random.RandomState(1).choice(60, 6, replace=False)
+    y[rows] = truth[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = TVRLS(tol=1e-17, max_iter=20, random_state=0).fit(X, y)
+    assert model.n_iter_ <= 20

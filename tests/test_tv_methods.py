@@ -257,6 +257,14 @@ def test_progress_takes_small_gains_but_does_not_wait_for_them():
     assert progress.candidate().energy == energies[-1]
 
 
+def test_progress_does_not_count_the_start():
+    progress = Progress(1e-3)
+    progress.add(np.zeros(2), 2.0, np.inf)
+    progress.add(np.ones(2), 1.0, 0.5)
+    assert progress.candidate().n_iter == 1
+    assert progress.candidate().energies == [2.0, 1.0]
+
+
 def test_progress_cut_short_has_not_converged():
     progress = Progress(tol=0.1)
     progress.add(np.zeros(1), 1.0, 0.5)

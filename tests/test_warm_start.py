@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import tvsvm
 from tvsvm import RLS, TVRLS, AutoTV, CheegerRLS, Graph, LapRLS, LapSVM, knn_graph
 from tvsvm.estimators import __all__ as names
+from tvsvm.estimators import balanced
 from tvsvm.estimators.balanced import BalancedMethod
 from tvsvm.estimators.graph import GraphClassifier
 
@@ -318,3 +319,16 @@ def test_a_label_that_corrects_an_error_does_not_overturn_two_classes():
     assert 0 < wrong.size < 8
     y[wrong[0]] = truth[wrong[0]]
     assert np.mean(model.fit(X, y).transduction_ != truth) < 0.01
+
+
+@pytest.mark.parametrize("Classifier", [TVRLS, CheegerRLS])
+def test_class_prior_of_two_classes_counts_in_a_refit(Classifier, monkeypatch):
+    X, _, y = make_rows(2)
+    asked = []
+    monkeypatch.setattr(balanced, "suits_labels", lambda *_: False)
+    monkeypatch.setattr(balanced, "_recut", lambda *args: asked.append(args) or [])
+    model = Classifier(class_prior=[0.75, 0.25], warm_start=True, random_state=0).fit(X, y)
+    row = np.flatnonzero(y < 0)[0]
+    other = model.classes_[model.classes_ != model.transduction_[row]][0]
+    model.fit(X, with_label(y, row, other))
+    assert len(asked) == 2

@@ -30,7 +30,8 @@ class AutoTV(GraphClassifier):
     are labels to spare, folds of them are held back, and a method that misses clearly fewer of
     them takes the favourite's place. A short cut in two gives way to the second if labels in
     unequal numbers contradict its sizes. Cuts are judged by one that is quickly found; the result
-    comes from a longer search.
+    comes from a longer search, unless (more than two classes) that makes them less even and leads
+    away from their labels: then the third is the answer.
     """
 
     tol: float = parameter(

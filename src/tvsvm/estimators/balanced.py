@@ -117,6 +117,7 @@ Not used by the paper's algorithm.""",
             if not suits_labels(problem, last.result.solution, guess):
                 # The old optimum and what the labels alone suggest: either may be the worse one.
                 starts = [guess, last.result.solution]
+                starts += _recut(problem, guess, self._prior(problem))
                 return self._follow(problem, starts, search=self.n_init is None)
         return self._follow(problem, [last.result.solution], last=last.result)
 

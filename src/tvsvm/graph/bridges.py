@@ -54,11 +54,14 @@ def bridged(graph: Graph, n_neighbors: int, search: Callable[[IntArray, int], In
     rows = _first_of_each(groups.of_row, MOST_ROWS // n_groups)
     mine = groups.of_row[rows]
     near = search(rows, largest - 1 + N_BRIDGES)  # so many that some are not of the same group
+    components = graph.component_labels
     around = groups.of_row[near] != mine[:, None]
+    around &= components[near] == components[rows][:, None]
     around &= np.cumsum(around, axis=1) <= N_BRIDGES
     start, end = np.nonzero(around)
     missing = LOOSE * groups.weight - groups.linked
-    each = missing / np.bincount(mine[start], minlength=n_groups)
+    # A group may have only rows of other components around it: it stays as it is.
+    each = missing / np.maximum(np.bincount(mine[start], minlength=n_groups), 1)
     W = graph.affinity
     links = csr_array(
         (each[mine[start]].astype(W.dtype), (rows[start], near[start, end])), shape=W.shape

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from tvsvm.graph.bridges import bridged
 from tvsvm.graph.core import Graph
@@ -62,6 +62,11 @@ def knn_graph(
     >>> knn_graph([[0.0], [1.0], [3.0], [4.0]], n_neighbors=1).component_labels
     array([0, 0, 1, 1], dtype=int32)
     """
+    if bridges and issparse(X) and isinstance(metric, str) and metric == "precomputed":
+        raise ValueError(
+            "`bridges` asks for distances between any two rows. Got a sparse matrix of some; pass "
+            "bridges=False, or a dense matrix."
+        )
     search = partial(nearest_neighbors, X, metric=metric, n_jobs=n_jobs)
     indices, distances = search(n_neighbors, algorithm=algorithm, random_state=random_state)
     n_rows = len(indices)

@@ -15,11 +15,18 @@ import numpy as np
 from tvsvm._telling import part_of
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
-from tvsvm.methods.partition import LESS_EVEN, PartitionSearch, less_even, loss_of_evenness
+from tvsvm.methods.partition import (
+    CUT_LIMIT,
+    LESS_EVEN,
+    PartitionSearch,
+    cut_share,
+    less_even,
+    loss_of_evenness,
+)
 from tvsvm.methods.ratio import rounded, shares_of
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
-from tvsvm.methods.two_classes import CUT_LIMIT, balanced_cut, by_one_function, cut_share
+from tvsvm.methods.two_classes import balanced_cut, by_one_function
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.start import poisson
@@ -151,7 +158,7 @@ class _Candidates:
 
     @cached_property
     def astray(self) -> bool:
-        """Whether that one is less even than the one nearby, and fewer walks end at home.
+        """Whether that one is less even than the one nearby, and no more walks end at home.
 
         Where classes are clusters a search makes them more even, or walks agree with it. Where they
         only touch seldom, being many, it unites some and divides others.

@@ -39,6 +39,7 @@ class Progress:
 
     def __init__(self, tol: float, patience: int = PATIENCE) -> None:
         self.tol, self.patience = tol, patience
+        self.n_iter = 0
         self.energies: list[float] = []
         self.best: FloatArray = np.empty(0)
         self.last: FloatArray = np.empty(0)
@@ -47,7 +48,11 @@ class Progress:
         self._change = np.inf
 
     def add(self, solution: FloatArray, energy: float, change: float) -> bool:
-        """Take in an iterate; whether the iteration has converged."""
+        """Take in an iterate; whether the iteration has converged.
+
+        A start, which has moved from nowhere, has an infinite change and is no iteration.
+        """
+        self.n_iter += bool(np.isfinite(change))
         self.energies.append(energy)
         self._change, self.last = change, solution
         if energy < self._best_energy:
@@ -68,7 +73,7 @@ class Progress:
             solution=self.best,
             energy=self._best_energy,
             change=self._change,
-            n_iter=len(self.energies),
+            n_iter=max(self.n_iter, 1),  # one that was not taken in was tried
             status=Status.CONVERGED if self.converged else Status.MAX_ITER,
             energies=self.energies,
             last=self.last,

@@ -54,7 +54,9 @@ def cheeger(
         `Squared` is CheegerRLS, whose e-step the paper writes without the loss: there the labels
         come in by the clamping alone. `Hinge` is CheegerSVM.
     starts : sequence of arrays of shape (N, c)
-        First guesses; the end with the lowest ratio is kept.
+        First guesses. The end with the lowest energy is kept: for c > 1 the ratio and the way to
+        the kernel space, see `refine`; for c = 1 the ratio, raised for walks from the labels that
+        end elsewhere.
     lam, r : float
         λ, r > 0 of the kernel step.
     step : float
@@ -78,7 +80,8 @@ def cheeger(
     Returns
     -------
     MethodResult
-        `solution` is the best f; `energy_path` its ratios, falling unless `paper`.
+        `solution` is the best f; `energy_path` its ratios, for c > 1 its energies, falling unless
+        `paper`.
     """
     graph = problem.graph
     assert graph is not None
@@ -95,7 +98,14 @@ def cheeger(
                 graph,
                 through_kernel,
                 many_classes(
-                    problem, loss, start, strengths, prior=prior, tol=tol, n_jobs=n_jobs
+                    problem,
+                    loss,
+                    start,
+                    strengths,
+                    prior=prior,
+                    tol=tol,
+                    max_iter=max_iter,
+                    n_jobs=n_jobs,
                 ).solution,
                 r,
             )
@@ -111,13 +121,15 @@ def cheeger(
 
         ends = [end_from(start, starts[0]) for start in each(starts, "Cheeger cut")]
         if problem.n_columns == 1 and (len(ends) > 1 or search):
-            # Which side is which class hardly shows in the ratio if a label is untypical.
             sides = TwoSided(problem, graph)
-            ends = [replace(end, energy=end.energy * sides.price_of(end.solution)) for end in ends]
-            if search:
-                best = min(ends, key=lambda end: end.energy)
-                far = sides.elsewhere(starts[0], best.solution)
-                ends = [best] if far is None else [best, end_from(far, far)]
+
+            def priced(end: Candidate) -> Candidate:
+                # Which side is which class hardly shows in the ratio if a label is untypical.
+                return replace(end, energy=end.energy * sides.price_of(end.solution))
+
+            ends = [min(map(priced, ends), key=lambda end: end.energy)]
+            far = sides.elsewhere(starts[0], ends[0].solution) if search else None
+            ends += [] if far is None else [priced(end_from(far, far))]
     return lowest(problem, ends, lam / r)
 
 

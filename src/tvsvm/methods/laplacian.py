@@ -109,7 +109,7 @@ def laplacian(
 def _levelled(
     problem: Problem, loss: Loss, found: MethodResult, *, lam: float, gamma: float
 ) -> MethodResult:
-    """Move the functions so that their mean over all rows says what the labels' mean says.
+    """Move the functions so that their mean, by degree, says what the labels' mean says.
 
     That is (ȳ_k - m) s + m, m the mean and s the spread of the functions relative to those of
     targets of equal classes. Of several functions each is also brought to the spread that

@@ -17,7 +17,7 @@ from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3  # relative gap of the inner prox: what is left is far below an iteration's step
-COLLAPSE = 1.1  # times the ratio of the start: beyond, a class is about to shrink to its labels
+COLLAPSE = 1.1  # times the lowest ratio before: beyond, a class is about to shrink to its labels
 NEARBY = 2  # times `tol`: functions that are followed to other labels have converged before
 FLAT = 1e-9  # spread, against values around 1, below which a function is a constant
 
@@ -76,7 +76,7 @@ def total_variation(
     tol : float
         Stop when g moves by less than this, relative to its norm.
     max_iter : int
-        Most iterations from each start.
+        Most iterations from each start, and from each cut that the iteration begins anew from.
     n_jobs : int, optional
         Threads of the prox.
 
@@ -103,9 +103,9 @@ def total_variation(
             # and balance pull at them. From its last cut it soon meets the low energy nearby.
             best = min(ends, key=lambda end: end.energy)
             other = end_from(_cut(problem, best.last))
-            if other.energy > best.energy * (1 - tol):
-                return min(best, other, key=lambda end: end.energy)
-            return lowest_from([other])
+            while other.energy < best.energy * (1 - tol):
+                best, other = other, end_from(_cut(problem, other.last))
+            return min(best, other, key=lambda end: end.energy)
 
         ends = [end_from(start) for start in each(starts, "total variation")]
         if not paper:
@@ -281,7 +281,7 @@ def _iterate(
     progress = Progress(tol, PATIENCE_NEARBY if by_ratio else max_iter + 1)
     g, dual = start, None
     _, f, _ = step(g)
-    if np.isfinite(most) and not by_ratio:  # a partition, with the norms of all iterates
+    if np.isfinite(most) and not by_ratio:  # it has the norms of all iterates, or nearly so
         progress.add(g, step.energy + strengths.gamma * _variation(graph, g), np.inf)
     for _ in range(max_iter):
         result = graph_tv_prox(
