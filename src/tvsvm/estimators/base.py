@@ -120,7 +120,8 @@ classes, otherwise one a class.""",
 The landmarks z_j; for a precomputed kernel their indices.""",
         "n_iter_": "int\nNumber of iterations.",
         "converged_": "bool\nWhether the iteration met its tolerance.",
-        "energy_path_": "ndarray\nEnergy after each iteration.",
+        "energy_path_": """ndarray
+Energy after each iteration; TV and Cheeger methods may have that of their start first.""",
         "n_features_in_": "int\nNumber of columns of `X`.",
         "feature_names_in_": """ndarray of shape (n_features_in_,)
 Names of the columns of `X`, if all are strings.""",
