@@ -23,6 +23,13 @@ def single_thread():
 # ---- what is found -----------------------------------------------------------------------------
 
 
+# Whose energies begin with that of the start.
+STARTS_TOLD = {
+    *(("AutoTV", 2), ("CheegerRLS", 2), ("CheegerSVM", 2)),
+    *(("AutoTV", 3), ("TVRLS", 3), ("TVSVM", 3)),
+}
+
+
 @each_classifier
 @two_and_three_classes
 def test_few_labels_are_enough_and_all_results_fit_together(Classifier, n_classes):
@@ -37,7 +44,8 @@ def test_few_labels_are_enough_and_all_results_fit_together(Classifier, n_classe
     np.testing.assert_array_equal(model.label_distributions_.argmax(axis=1), truth)
     assert model.reachable_.dtype == bool
     assert model.converged_
-    assert len(model.energy_path_) - model.n_iter_ in (0, 1)  # the start may come first
+    start_too = (Classifier.__name__, n_classes) in STARTS_TOLD
+    assert len(model.energy_path_) == model.n_iter_ + start_too
     assert model.agreement_ == np.mean(model.predict(X) == model.transduction_)
 
 
