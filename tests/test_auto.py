@@ -9,7 +9,13 @@ from sklearn.preprocessing import StandardScaler
 
 from tvsvm import AutoTV
 from tvsvm.graph import Graph, knn_graph
-from tvsvm.methods.auto import _doubtful, _folds, _from_the_cut, _held_back, _short
+from tvsvm.methods.auto import (
+    _against_the_cut,
+    _folds,
+    _from_the_cut,
+    _held_back,
+    _short,
+)
 from tvsvm.methods.partition import PartitionSearch
 from tvsvm.problem import Problem
 
@@ -152,9 +158,40 @@ def test_when_a_cut_is_doubtful(counts, missed, doubtful):
     rows = np.r_[np.flatnonzero(group == 0)[: counts[0]], np.flatnonzero(group == 1)[: counts[1]]]
     graph = knn_graph(X, random_state=0)
     problem = Problem(None, rows, np.eye(2)[group[rows]], np.ones(rows.size), graph)
-    assert _doubtful(problem, np.eye(2)[group], missed, all_of(problem)) is doubtful
+    against = _against_the_cut(problem, np.eye(2)[group], True, missed, all_of(problem))
+    assert ("numbers of labels" in against) is bool(against) is doubtful
+    assert not _against_the_cut(problem, np.eye(2)[group], False, missed, all_of(problem))
     assert _short(problem, np.eye(2)[group])
     assert not _short(problem, np.eye(2)[np.random.default_rng(0).permutation(group)])
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "elsewhere", "against"),
+    [(10, 3, False), (10, 4, True), (20, 7, False), (20, 8, True), (5, 2, False)],
+)
+def test_labels_among_rows_of_the_other_side_speak_against_a_cut(n_labels, elsewhere, against):
+    X, group = make_blobs(200, centers=[[0, 0], [20, 0]], random_state=0)
+    rows = np.random.default_rng(0).choice(200, n_labels, replace=False)
+    codes = np.where(np.arange(n_labels) < elsewhere, 1 - group[rows], group[rows])
+    graph = knn_graph(X, random_state=0)
+    problem = Problem(None, rows, np.eye(2)[codes], np.ones(n_labels), graph)
+    told = _against_the_cut(problem, np.eye(2)[group], False, None, all_of(problem))
+    assert ("labels lie among" in told) is bool(told) is against
+    # Corrections of an earlier answer are no judges.
+    fair = np.arange(n_labels) >= elsewhere
+    assert not _against_the_cut(problem, np.eye(2)[group], False, None, fair)
+
+
+def test_a_cut_that_labels_contradict_by_chance_is_not_followed():
+    """Two clusters, and classes that have nothing to do with them."""
+    X, group = make_blobs(400, centers=np.eye(5)[:2] * 5, random_state=0)
+    truth = (X[:, 4] > np.median(X[:, 4])).astype(int)
+    y = np.full(400, -1)
+    for part in range(4):  # three rows of each class in each cluster
+        y[np.flatnonzero(2 * group + truth == part)[:3]] = part % 2
+    model = AutoTV(random_state=0).fit(X, y)
+    assert "labels lie among" in model.report_["reason"]
+    assert np.mean(model.transduction_ != truth) < 0.35  # 0.5 if the cut is trusted
 
 
 @pytest.mark.parametrize(

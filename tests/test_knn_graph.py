@@ -5,7 +5,7 @@ from sklearn.neighbors import radius_neighbors_graph
 
 from tvsvm.graph import Graph, knn_graph
 
-WEIGHTS = ["gaussian", "selftuning", "uniform", "distance"]
+WEIGHTS = ["density", "gaussian", "selftuning", "uniform", "distance"]
 
 
 def directed_reference(distances, weights):
@@ -13,9 +13,13 @@ def directed_reference(distances, weights):
     n_rows = len(distances)
     scale = np.array([np.nanmax(row, initial=0) for row in distances])
     W = np.zeros((n_rows, n_rows))
+    logs = [np.log(scale[i] / d) for i in range(n_rows) for d in distances[i] if d < scale[i]]
+    power = 3 * min(1, 2 * np.mean(logs)) ** 2
     for i, j in np.argwhere(~np.isnan(distances)):
         d = distances[i, j]
+        denser = (np.median(scale) / np.sqrt(scale[i] * scale[j])) ** power
         W[i, j] = {
+            "density": lambda: denser * np.exp(-4 * d**2 / scale[i] ** 2),  # noqa: B023
             "gaussian": lambda: np.exp(-4 * d**2 / scale[i] ** 2),  # noqa: B023
             "selftuning": lambda: np.exp(-(d**2) / (scale[i] * scale[j])),  # noqa: B023
             "uniform": lambda: 1.0,
@@ -47,8 +51,34 @@ def test_callable_weights_see_the_nearest_first():
 
     np.testing.assert_allclose(
         knn_graph(X, n_neighbors=6, weights=gaussian).affinity.toarray(),
-        knn_graph(X, n_neighbors=6).affinity.toarray(),
+        knn_graph(X, n_neighbors=6, weights="gaussian").affinity.toarray(),
     )
+
+
+@pytest.mark.parametrize(("n_columns", "heavier"), [(2, 4.0), (30, 1.1)])
+def test_density_makes_cuts_through_dense_places_dear_in_few_dimensions(n_columns, heavier):
+    """The middle of a Gaussian against its rim."""
+    X = np.random.default_rng(0).normal(size=(500, n_columns))
+    ratio = []
+    for weights in ("density", "gaussian"):
+        graph = knn_graph(X, weights=weights)
+        far = np.linalg.norm(X, axis=1)
+        degrees = graph.degrees[np.argsort(far)]
+        ratio.append(degrees[:100].mean() / degrees[-100:].mean())
+    assert ratio[0] / ratio[1] > heavier if n_columns == 2 else ratio[0] / ratio[1] < heavier
+
+
+def test_density_of_rows_without_a_scale():
+    """Copies are as dense as the densest row; far rows keep edges; one neighbour has no density."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros((8, 2)), rng.normal(size=(40, 2)), [[1e6, 0]]])
+    graph = knn_graph(X, n_neighbors=4)
+    assert np.isfinite(graph.edge_weights).all()
+    assert graph.edge_weights.min() > 1e-6
+    same, one = np.zeros((5, 2)), rng.normal(size=(9, 2))
+    for rows, k in ((same, 2), (one, 1)):
+        a, b = (knn_graph(rows, n_neighbors=k, weights=w) for w in ("density", "gaussian"))
+        np.testing.assert_array_equal(a.affinity.toarray(), b.affinity.toarray())
 
 
 def test_wrong_weights():
@@ -64,7 +94,7 @@ def test_wrong_weights():
         Graph.from_distances(ragged, weights=np.exp)
 
 
-@pytest.mark.parametrize("weights", ["gaussian", "selftuning", "uniform"])
+@pytest.mark.parametrize("weights", ["density", "gaussian", "selftuning", "uniform"])
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_the_unit_of_X_does_not_matter(weights, scale):
     X = np.random.default_rng(0).normal(size=(50, 3))

@@ -64,7 +64,7 @@ class Graph:
 
     @classmethod
     def from_distances(
-        cls, distances: Any, *, weights: Weights = "gaussian", symmetrize: str = "mean"
+        cls, distances: Any, *, weights: Weights = "density", symmetrize: str = "mean"
     ) -> Self:
         """Graph of the distances from every row to its neighbours.
 
@@ -74,7 +74,7 @@ class Graph:
             Row i holds the distances from i to its neighbours, as `kneighbors_graph(X, 10,
             mode="distance")` and `KNeighborsTransformer` give them. The diagonal (a row as its own
             neighbour) is dropped; an explicit zero elsewhere is a duplicate row and a real edge.
-        weights : {"gaussian", "selftuning", "uniform", "distance"} or callable
+        weights : {"density", "gaussian", "selftuning", "uniform", "distance"} or callable
             How a distance becomes a weight, see `knn_graph`.
         symmetrize : {"mean", "max", "mutual"}
             How the two directions become one, see `from_directed`.

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 
 from tvsvm.graph.bridges import bridged
 from tvsvm.graph.core import Graph
-from tvsvm.graph.weights import Weights
+from tvsvm.graph.weights import Weights, heavier_where_dense
 from tvsvm.neighbors import nearest_neighbors
 
 
@@ -18,7 +18,7 @@ def knn_graph(
     *,
     n_neighbors: int = 10,
     metric: str | Callable[..., float] = "euclidean",
-    weights: Weights = "gaussian",
+    weights: Weights = "density",
     symmetrize: str = "mean",
     bridges: bool = False,
     algorithm: str = "auto",
@@ -35,8 +35,11 @@ def knn_graph(
         Neighbours of each row, k < N.
     metric, algorithm, random_state, n_jobs
         As in `tvsvm.neighbors.nearest_neighbors`.
-    weights : {"gaussian", "selftuning", "uniform", "distance"} or callable
+    weights : {"density", "gaussian", "selftuning", "uniform", "distance"} or callable
         With d_ij the distance from i to its neighbour j and d_k(i) to its last one:
+        "density" the next one times (m / √(d_k(i) d_k(j)))^(3 min(1, 2 / dim)²), with m the
+        median of d_k and dim the number of dimensions that the rows fill, estimated from
+        distances: in few dimensions a cut through dense places costs more than one between them;
         "gaussian" exp(-4 d_ij² / d_k(i)²), at least e⁻⁴;
         "selftuning" exp(-d_ij² / (d_k(i) d_k(j))), at least machine epsilon;
         "uniform" 1;
@@ -72,7 +75,11 @@ def knn_graph(
     n_rows = len(indices)
     indptr = np.arange(0, indices.size + 1, n_neighbors)
     directed = csr_array((distances.ravel(), indices.ravel(), indptr), shape=(n_rows, n_rows))
-    graph = Graph.from_distances(directed, weights=weights, symmetrize=symmetrize)
+    make = partial(Graph.from_distances, directed, symmetrize=symmetrize)
     if not bridges:
-        return graph
-    return bridged(graph, n_neighbors, lambda rows, n: search(n, rows=rows)[0])
+        return make(weights=weights)
+    # Links come before the density: with it, whatever is dense seems to be hardly linked.
+    dense = weights == "density"
+    graph = make(weights="gaussian" if dense else weights)
+    graph = bridged(graph, n_neighbors, lambda rows, n: search(n, rows=rows)[0])
+    return Graph(heavier_where_dense(graph.affinity, directed)) if dense else graph

@@ -37,6 +37,7 @@ BOTH = 1.5  # shares of the limits on cut and unevenness that together are too m
 UNEVEN = 0.01  # loss of evenness by a search that counts for something
 ENOUGH = 5  # times `tol`: from a partition of low ratio little happens after that for long
 MOST_FOLDS = 3
+FEWEST = 6  # labels that say something about a method
 MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
 TINY = np.finfo(np.float64).tiny
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
@@ -106,14 +107,15 @@ def auto(
     corrections = () if last is None else last[0].corrections
     fair = _fair(problem, corrections)
     missed = _held_back(problem, methods, favourite, fair, few=FEW_MISSED if clusters else 0.0)
-    doubtful = clusters and _doubtful(problem, candidates.near, missed.get(favourite), fair)
-    if doubtful:
+    against = ""
+    if favourite == "balanced" and problem.n_columns == 2:
+        against = _against_the_cut(problem, candidates.near, clusters, missed.get(favourite), fair)
+    if against:
         del methods[favourite]
-        favourite = "laplacian"
-        reason = "numbers of labels contradict the class sizes that a cut between clusters has"
+        favourite, reason = "laplacian", against
         missed = _held_back(problem, methods, favourite, fair)
     chosen = min(missed, key=missed.__getitem__, default=favourite)
-    if missed and not (doubtful and chosen == favourite):
+    if missed and not (against and chosen == favourite):
         count = _folds(problem, fair)[1]
         reason = (
             f"of {count} labels held back it missed {missed[chosen]:.0%}, no method clearly fewer"
@@ -259,24 +261,49 @@ def _fair(problem: Problem, corrections: Sequence[int]) -> BoolArray:
     return ~np.isin(problem.rows, corrections)
 
 
-def _doubtful(problem: Problem, near: FloatArray, missed: float | None, fair: BoolArray) -> bool:
-    """Whether a short cut in two has sizes that random labels speak against, and misses some, too.
+def _against_the_cut(
+    problem: Problem, near: FloatArray, short: bool, missed: float | None, fair: BoolArray
+) -> str:
+    """What labels say against a cut in two, if anything.
+
+    They may lie on either side of it about as they would by chance. If it is `short`, they may
+    speak against the sizes of its sides, having been missed when held back, too.
+    """
+    if _among_others(problem, near, fair):
+        return "too many labels lie among rows that a balanced cut gives to the other class"
+    by_chance = missed is not None and (
+        missed <= FEW_MISSED or missed * _folds(problem, fair)[1] <= _noise(0)
+    )
+    if short and not by_chance and _other_sizes(problem, near, fair):
+        return "numbers of labels contradict the class sizes that a cut between clusters has"
+    return ""
+
+
+def _among_others(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
+    """Whether the neighbours of labels are on either side of a cut in two about as by chance.
+
+    The labels themselves are held to their own.
+    """
+    assert problem.graph is not None
+    sides = (problem.graph.affinity @ rounded(problem, near))[problem.rows]
+    wrong = int(np.sum((sides.argmax(axis=1) != problem.targets.argmax(axis=1))[fair]))
+    n = int(fair.sum())
+    return n >= FEWEST and wrong + _noise(wrong) > n / 2
+
+
+def _other_sizes(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
+    """Whether the sides of a cut have sizes that random labels speak against.
 
     Labels in equal number, or many times as many of one class, say nothing about sizes: somebody
     chose them.
     """
-    if problem.n_columns != 2:
-        return False
     counts = problem.targets[fair].sum(axis=0)
     fewer, more = np.sort(counts)
     if more - fewer <= 1 or more >= MANY_TIMES * fewer:
         return False
     n, shares = counts.sum(), shares_of(rounded(problem, near))
     off = abs(counts[0] - n * shares[0]) / np.sqrt(max(n * shares[0] * shares[1], TINY))
-    by_chance = missed is not None and (
-        missed <= FEW_MISSED or missed * _folds(problem, fair)[1] <= _noise(0)
-    )
-    return bool(off > CONTRADICTS) and not by_chance
+    return bool(off > CONTRADICTS)
 
 
 def _folds(problem: Problem, fair: BoolArray) -> tuple[IntArray, int]:
@@ -315,7 +342,7 @@ def _held_back(
     fold, count = _folds(problem, fair)
     codes = problem.targets.argmax(axis=1)
     held = np.bincount(codes[fold >= 0], minlength=problem.n_columns)
-    if count < max(problem.n_columns, 6) or np.sum(held > 0) < 2:
+    if count < max(problem.n_columns, FEWEST) or np.sum(held > 0) < 2:
         return {}
     uneven = held.max() >= MANY_TIMES * held[held > 0].min()
     share = (1 / np.maximum(held, 1))[codes]
