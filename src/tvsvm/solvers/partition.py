@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 from scipy.sparse import csr_array
 
+from tvsvm._threads import map_batches
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers._partition_kernels import climb, contract, descend, match, statistics
 from tvsvm.solvers._partition_proposals import (
@@ -36,6 +37,7 @@ DARING = 1.2  # times the energy up to which a class is settled elsewhere: a cyc
 BOLD, PROMISING, CLOSE = 2.0, 0.3, 0.05
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
 PATIENCE = 20  # uphill moves in a row
+AT_ONCE = 2  # trials from the same partition, in threads if there are: the result is the same
 
 
 def ratio_partition(
@@ -156,15 +158,16 @@ class _Search:
         """
         best, energies, idle = part, [self.energy(part)], 0
         for _ in range(max_cycles):
-            found = self._cycle(best, split)
-            energy = self.energy(found)
-            idle = 0 if energy < energies[-1] * (1 - WORTHWHILE) else idle + 1
+            # Cycles that will hardly gain anything need not wait for each other.
+            at_once = AT_ONCE if idle and not split else 1
+            found, energy = self._lowest_cycle(best, split, at_once)
+            idle = 0 if energy < energies[-1] * (1 - WORTHWHILE) else idle + at_once
             if energy < energies[-1]:
                 best = found
             energies.append(min(energy, energies[-1]))
             if energies[1] > limit:
                 return best, energies[1:]
-            if idle == (SETTLED_SPLIT if split else self.patience):
+            if idle >= (SETTLED_SPLIT if split else self.patience):
                 break
         # Cycles without splits find what these are too coarse for.
         if split and energies[-1] <= limit_unsplit:
@@ -179,9 +182,9 @@ class _Search:
             trial[self.fixed] = part[self.fixed]
             if self.energy(trial) > DARING * lowest:
                 continue
-            found = self._cycle(trial, ())
-            if self.energy(found) < lowest:
-                best, lowest = found, self.energy(found)
+            found, energy = self._lowest_cycle(trial, (), 1)
+            if energy < lowest:
+                best, lowest = found, energy
         return best
 
     def regroup(self, part: IntArray, max_cycles: int) -> IntArray | None:
@@ -197,7 +200,21 @@ class _Search:
                 return found
         return None
 
-    def _cycle(self, part: IntArray, split: Collection[int]) -> IntArray:
+    def _lowest_cycle(
+        self, part: IntArray, split: Collection[int], count: int
+    ) -> tuple[IntArray, float]:
+        """The best end of several cycles that differ by chance, and its energy."""
+
+        def end(seed: int) -> tuple[IntArray, float]:
+            found = self._cycle(part, split, np.random.RandomState(seed))
+            return found, self.energy(found)
+
+        seeds = self.random.randint(2**31, size=count).tolist()
+        return min(map_batches(end, seeds), key=lambda found: found[1])
+
+    def _cycle(
+        self, part: IntArray, split: Collection[int], random: np.random.RandomState
+    ) -> IntArray:
         """Coarsen, search on the coarsest level, unfold."""
         finest, c = self.finest, self.c
         levels, fixings = [finest], [self.fixed]
@@ -208,7 +225,7 @@ class _Search:
         largest = 2.0 * float(finest.sizes.sum()) / target
         while part.size > target:
             level = levels[-1]
-            order = self.random.permutation(part.size)
+            order = random.permutation(part.size)
             coarse, count = match(*level, part, order, largest)
             if count > SHRINKS * part.size:
                 break
@@ -245,18 +262,34 @@ class _Search:
             [np.bincount(rows, column, n).astype(np.float64) for column in self.home.T], axis=1
         )
         best, energy = part, self._price(home, part) * partition_ratio(level, part, c)
-        for group in [*((a,) for a in range(c)), *rivals(level, part, c)]:
-            if not set(group) & set(classes):
-                continue
-            if self._is_hopeless(group, statistics(*level, best, c)[1]):
-                continue
+
+        def lowest(group: tuple[int, ...]) -> tuple[float, IntArray]:
+            found = energy, best
             propose = given_away if len(group) == 1 else exchanged
             for trial in propose(level, best, fixed, group, c):
                 trial[fixed] = part[fixed]
                 lower = descend(*level, trial, fixed, c, PASSES) * self._price(home, trial)
-                if lower < energy * (1 - LEAST_GAIN):
-                    best, energy = trial, lower
-                    self.tried[group].clear()
+                if lower < found[0] * (1 - LEAST_GAIN):
+                    found = lower, trial
+            return found
+
+        groups = [*((a,) for a in range(c)), *rivals(level, part, c)]
+        groups = [group for group in groups if set(group) & set(classes)]
+        while groups:
+            sizes = statistics(*level, best, c)[1]
+            batch, groups = groups[:AT_ONCE], groups[AT_ONCE:]
+            batch = [group for group in batch if not self._is_hopeless(group, sizes)]
+            found = list(map_batches(lowest, batch))
+            better = [k for k, (lower, _) in enumerate(found) if lower < energy]
+            if better:
+                winner = min(better, key=lambda k: found[k][0])
+                energy, best = found[winner]
+                self.tried[batch[winner]].clear()
+                # What was better, too, has to begin again with the new partition.
+                again = [batch[k] for k in better if k != winner]
+                for group in again:
+                    self.tried[group].pop()
+                groups = again + groups
         return best
 
     def _is_hopeless(self, group: tuple[int, ...], sizes: FloatArray) -> bool:
