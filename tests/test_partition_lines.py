@@ -80,7 +80,7 @@ def test_an_end_of_a_class_goes_where_the_energy_rises_least():
 
 def test_eigenvectors_are_those_of_the_normalised_graph():
     X = np.random.default_rng(0).random((300, 2)) * [3, 1]
-    graph = knn_graph(X, 10)
+    graph = knn_graph(X)
     found = _eigenvectors(_inside(level_of(graph), np.zeros(300, dtype=np.int32), (0,), 2))
     W = graph.affinity.toarray()
     root = np.sqrt(W.sum(axis=1))
