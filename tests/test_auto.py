@@ -227,7 +227,9 @@ def test_a_search_that_leads_astray_is_not_followed(sizes, home, astray, monkeyp
     y[rows] = [0, 1, 2] if home else [0, 2, 1]
     if not home:
         far = np.array([0, 2, 1])[far]
-    monkeypatch.setattr(PartitionSearch, "nearby", lambda self, start: (np.eye(3)[near], [1.0]))
+    monkeypatch.setattr(
+        PartitionSearch, "nearby", lambda self, start, hasty: (np.eye(3)[near], [1.0])
+    )
     monkeypatch.setattr(PartitionSearch, "everywhere", lambda self, start: (np.eye(3)[far], [0.9]))
     report = AutoTV(random_state=0).fit(X, y).report_
     assert report["method"] == ("smooth" if astray else "balanced")

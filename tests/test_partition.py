@@ -12,7 +12,7 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.solvers import _partition_kernels as kernels
 from tvsvm.solvers import partition, ratio_partition
-from tvsvm.solvers._partition_proposals import _sharpened, as_matrix
+from tvsvm.solvers._partition_proposals import _sharpened
 from tvsvm.solvers.partition import Level, partition_ratio
 
 cases = settings(deadline=None, derandomize=True, max_examples=15)
@@ -243,7 +243,7 @@ def test_a_cut_through_a_class_is_sharpened():
     part = np.minimum(truth, 1).astype(np.int32)
     stray = np.r_[np.arange(40, 50), np.arange(80, 90)]
     end = np.setxor1d(np.flatnonzero(truth == 2), stray)
-    found = _sharpened(level, as_matrix(level), part, 1, end, 3)
+    found = _sharpened(level, part, 1, end, 3)
     assert set(truth[found]) == {2}
     assert found.size >= 38
 
@@ -255,7 +255,7 @@ def test_a_cut_that_cannot_be_sharpened_stays(weight):
     level = level_of(Graph(csr_array(W + W.T)))
     end = np.array([0, 1])
     part = np.zeros(6, dtype=np.int32)
-    found = _sharpened(level, as_matrix(level), part, 0, end, 2)
+    found = _sharpened(level, part, 0, end, 2)
     assert 0 < found.size < 6
 
 
@@ -265,7 +265,7 @@ def test_a_cut_that_cannot_be_sharpened_stays(weight):
 def test_only_the_classes_named_are_split(split, expected, monkeypatch):
     groups = []
 
-    def propose(level, graph, part, fixed, group, c):
+    def propose(level, part, fixed, group, c):
         groups.append(group)
         return iter(())
 

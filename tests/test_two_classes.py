@@ -76,7 +76,7 @@ def test_a_cut_is_sought_elsewhere_only_where_it_is_short_and_much_better():
     assert sides.elsewhere(right, right) is None
     noise = np.random.default_rng(0).choice([-1.0, 1.0], (len(X), 1))
     assert sides.elsewhere(right, noise) is None  # long, so nothing is sought
-    assert sides.cost(both_sides(right)) < sides.cost(both_sides(across))
+    assert sides.energy(both_sides(right)) < sides.energy(both_sides(across))
 
 
 @pytest.mark.parametrize("draw", range(3))

@@ -151,7 +151,7 @@ class _Candidates:
         """A balanced cut that is quickly found."""
         if self.problem.n_columns == 2:
             return self._one_cut.solution
-        return self._partitions.nearby(self.first)[0]
+        return self._partitions.nearby(self.first, hasty=True)[0]
 
     @cached_property
     def far(self) -> FloatArray:

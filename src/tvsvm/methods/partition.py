@@ -25,18 +25,21 @@ TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or
 INSISTENT = 0.3  # classes whose walks would end at home by other names: search once more
 # Walks of two classes, of 2, that may be lost by giving each the other's part; that are hardly any.
 SWAPPED, UNDECIDED = 1.0, 0.6
+FAR_OFF = 0.2  # more energy, in shares of a class, from where moves alone seldom lead below it
 LESS_EVEN = 0.05  # loss of evenness of the classes that gives a collapsing partition away
 NOTHING = 0.05  # share of the rows in one of two classes that gives it away as well
 SAME = 0.01  # share of the rows by which partitions may differ and count as the same
 CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
 LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
+SUITS = 1 + LOYALTY / 2  # times the lowest ratio: more than half of the walks end in their class
+HASTY = 3  # idle cycles after which a search that is not the last one ends
 
 
 class PartitionSearch:
     """Partitions of the rows of a problem as one-hot functions, near to others and anywhere."""
 
     def __init__(self, problem: Problem, graph: Graph) -> None:
-        self._problem = problem
+        self._problem, self._graph = problem, graph
         self._W = csr_array(graph.affinity)
         self._home = _walks(problem, self._W) / problem.n_columns
         self._labelled = np.zeros(self._W.shape[0], dtype=bool)
@@ -44,29 +47,35 @@ class PartitionSearch:
 
     def search(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
         """Partition of low energy from the one that functions suggest, and the falling energies."""
-        near, to_near = self.nearby(start)
+        near, to_near = self.nearby(start, hasty=True)
         best, to_best = self.everywhere(near)
         return best, to_near + to_best[1:]
 
-    def nearby(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
-        """The partition that functions suggest, lowered by moves alone, and its energies."""
-        return self._lowered(rounded(self._problem, start), split=False)
+    def nearby(self, start: FloatArray, *, hasty: bool = False) -> tuple[FloatArray, list[float]]:
+        """The partition that functions suggest, lowered by moves alone, and its energies.
+
+        `hasty` if a longer search follows, which takes over where this one would need long.
+        """
+        patience = {"patience": HASTY} if hasty else {}
+        return self._lowered(rounded(self._problem, start), split=False, **patience)
 
     def everywhere(self, near: FloatArray) -> tuple[FloatArray, list[float]]:
         """A partition that may be far away, and the falling energies.
 
-        First classes are split anew. An untypical label can hold a class in the wrong place;
-        therefore the partition is then improved regardless of labels, and its parts are named by
-        where the walks end. That one is kept if its energy is lower, too.
+        An untypical label can hold a class in the wrong place; therefore the partition is first
+        improved regardless of labels, and its parts are named by where the walks end. If that is
+        better, and suits the labels, it is near the lowest there is. If not, classes are split
+        anew with the labels in their places, and the better of the two is kept.
         """
-        best, energies = self._lowered(near)
-        free, _ = ratio_partition(self._W, best.argmax(axis=1), np.zeros_like(self._labelled))
-        other, _ = self._named(free)
-        if self._differ(other, best) and not self._less_even(other, best):
-            other, path = self._lowered(other)
-            if path[-1] < energies[-1] and not self._less_even(other, best):
-                best = other
-                energies.append(path[-1])
+        best, energies = near, [self.energy(near)]
+        other, lowest = self._without_labels(near)
+        found = self.energy(other)
+        if found >= min(energies[0], SUITS * lowest):
+            best, path = self._lowered(near)
+            energies += path[1:]
+        if found < energies[-1] and not self._less_even(other, best):
+            best = other
+            energies.append(found)
         # The ratio hardly sees which of two labels in one part is the misplaced one.
         other, gain = self._named(best.argmax(axis=1))
         if gain > CLEARLY:
@@ -74,13 +83,31 @@ class PartitionSearch:
             if path[-1] < energies[-1] * (1 + TIE):
                 best = other
                 energies.append(min(path[-1], energies[-1]))
+        limit = energies[-1] * (1 + FAR_OFF / self._problem.n_columns)
         for other, pair in self._swapped(best):
-            other, path = self._lowered(other, split=pair, max_cycles=1)
+            other, path = self._lowered(
+                other, split=pair, max_cycles=1, limit=np.inf if pair else limit
+            )
             if path[-1] < energies[-1]:
                 best, path = self._lowered(other, split=False)
                 energies.append(path[-1])
                 break
         return best, energies
+
+    def _without_labels(self, near: FloatArray) -> tuple[FloatArray, float]:
+        """A partition sought regardless of labels that then got theirs, and its ratio before.
+
+        The one that it began with if it is no other, or if its classes are clearly less even.
+        """
+        free, path = ratio_partition(
+            self._W, near.argmax(axis=1), np.zeros_like(self._labelled), patience=HASTY
+        )
+        other, _ = self._named(free)
+        if self._differ(other, near) and not self._less_even(other, near):
+            other, _ = self._lowered(other, split=False)
+            if not self._less_even(other, near):
+                return other, float(path[-1])
+        return near, float(path[-1])
 
     def _swapped(self, partition: FloatArray) -> Iterator[tuple[FloatArray, set[int]]]:
         """Two parts with each other's names, where the walks do not clearly speak against it.
@@ -108,6 +135,10 @@ class PartitionSearch:
             return near, energies
         best, path = self.everywhere(near)
         return best, energies + path[1:]
+
+    def energy(self, partition: FloatArray) -> float:
+        """Ratio of a partition, raised for random walks from the labels that end elsewhere."""
+        return ratio_energy(self._graph, partition) * self.price(partition)
 
     def price(self, partition: FloatArray) -> float:
         """How many times its ratio the energy of a partition is, for walks that end elsewhere."""
@@ -154,7 +185,6 @@ class TwoSided(PartitionSearch):
 
     def __init__(self, problem: Problem, graph: Graph) -> None:
         super().__init__(replace(problem, targets=both_sides(problem.targets)), graph)
-        self._graph = graph
 
     def price_of(self, f: FloatArray) -> float:
         """How many times its ratio the energy of the sides of f, (N, 1), is."""
@@ -170,13 +200,9 @@ class TwoSided(PartitionSearch):
         if cut_share(self._graph, sides) > CUT_LIMIT:
             return None
         other, _ = self.search(both_sides(start))
-        if self.cost(other) >= (1 - CLEARLY) * self.cost(sides):
+        if self.energy(other) >= (1 - CLEARLY) * self.energy(sides):
             return None
         return other @ np.array([[-1.0], [1.0]])
-
-    def cost(self, partition: FloatArray) -> float:
-        """Ratio of a partition, raised for random walks from the labels that end elsewhere."""
-        return ratio_energy(self._graph, partition) * self.price(partition)
 
 
 def both_sides(f: FloatArray) -> FloatArray:

@@ -68,7 +68,7 @@ def balanced_cut(
     partitions = TwoSided(problem, graph)
 
     def cost(found: MethodResult) -> float:
-        return partitions.cost(both_sides(found.solution))
+        return partitions.energy(both_sides(found.solution))
 
     if cut_share(graph, both_sides(best.solution)) <= CUT_LIMIT:
         partition, _ = partitions.search(both_sides(guess))

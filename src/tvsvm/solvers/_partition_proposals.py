@@ -1,21 +1,30 @@
 """Other partitions worth a try: classes, and pairs of classes, split along eigenvectors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.linalg import eigh_tridiagonal
+from scipy.sparse import csr_array
 
 from tvsvm.graph import Graph
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers._partition_kernels import balance_of, statistics
-from tvsvm.solvers.eigen import leading_eigenvectors
+from tvsvm.solvers._partition_lines import (
+    best_division,
+    best_gifts,
+    inside_of,
+    lanczos,
+    normalised,
+)
 from tvsvm.solvers.total_variation import graph_tv_prox
 
 SMALL_SIDE = 0.1  # of what is split, what is less is not worth it
 HOPELESS = 0.5  # more energy, in shares of a class, from where moves seldom lead below it
 MODES = 5  # eigenvectors along which classes are split
+# Steps between two looks at the residuals of eigenvectors, the most there are, and their accuracy.
+STEPS, MOST_STEPS, EIGEN_TOL = 8, 100, 1e-2
 LARGEST = 2  # classes that are split for one that has lost its place
 REGROUPED = 3  # trials of making two classes one and a third one two
 SHARPENINGS, STEP = 12, 0.1  # steps down the ratio of a cut, and their length
@@ -32,17 +41,27 @@ class Level(NamedTuple):
     sizes: FloatArray
 
 
-class _Line(NamedTuple):
-    """Nodes in a row, and for every place to cut it what is left and what is right of it."""
+class _Inside(NamedTuple):
+    """Some classes as a graph of their own; `_partition_lines` says how."""
 
     nodes: IntArray
-    sizes: tuple[FloatArray, FloatArray]  # (n - 1,) each
-    inner: FloatArray  # weight of the edges from left to right, (n - 1,)
-    outer: tuple[FloatArray, FloatArray]  # weight of the edges to other classes, (n - 1, c) each
+    indptr: IntArray
+    indices: IntArray
+    weights: FloatArray
+    outer: FloatArray
 
-    def sides(self, place: int) -> tuple[IntArray, IntArray]:
-        """The nodes left and right of a cut."""
-        return self.nodes[: place + 1], self.nodes[place + 1 :]
+    def lines(self) -> Iterator[IntArray]:
+        """Its nodes ordered along each of its leading eigenvectors."""
+        for vector in _eigenvectors(self):
+            yield np.argsort(vector, kind="stable")
+
+
+class _Division(NamedTuple):
+    """A class, or the union of two, divided in two classes, and their energy."""
+
+    left: IntArray
+    right: IntArray
+    energy: float
 
 
 def partition_ratio(level: Level, part: IntArray, c: int) -> float:
@@ -54,9 +73,9 @@ def partition_ratio(level: Level, part: IntArray, c: int) -> float:
     return float(sum(cut[k] / balance_of(size[k], total, c) for k in range(c)))
 
 
-def as_matrix(level: Level) -> csr_array:
-    index = level.indices.view(np.int32), level.indptr.astype(np.int32)  # what scipy wants
-    return csr_array((level.weights, *index), shape=(level.sizes.size,) * 2)
+def as_matrix(graph: Level | _Inside) -> csr_array:
+    index = graph.indices.view(np.int32), graph.indptr.astype(np.int32)  # what scipy wants
+    return csr_array((graph.weights, *index), shape=(graph.indptr.size - 1,) * 2)
 
 
 def rivals(level: Level, part: IntArray, c: int) -> list[tuple[int, int]]:
@@ -73,7 +92,6 @@ def rivals(level: Level, part: IntArray, c: int) -> list[tuple[int, int]]:
 
 def given_away(
     level: Level,
-    graph: csr_array,
     part: IntArray,
     fixed: BoolArray,
     group: tuple[int, ...],
@@ -85,29 +103,23 @@ def given_away(
     """
     (a,) = group
     cut, size = statistics(*level, part, c)
-    total = float(size.sum())
-    ratio = cut / _balance(size, total, c)
-    for line in _lines(level, graph, part, group, c):
-        held = _left_and_right(fixed[line.nodes].astype(float))
-        for side, (moved, links) in enumerate(zip(line.sizes, line.outer, strict=True)):
-            border = links.sum(axis=1) + line.inner
-            rest = (cut[a] - border + 2 * line.inner) / _balance(size[a] - moved, total, c)
-            others = np.where(np.arange(c) == a, 0.5 * total, size + moved[:, None])
-            taken = (cut + border[:, None] - 2 * links) / _balance(others, total, c)
-            change = rest[:, None] + taken - ratio
-            change[:, a] = np.inf
-            change[np.minimum(moved, size[a] - moved) < SMALL_SIDE * size[a]] = np.inf
-            change[held[side] > held[1 - side]] = np.inf
-            place, b = np.unravel_index(change.argmin(), change.shape)
-            if change[place, b] - ratio[a] <= HOPELESS * ratio.mean():
+    limit = HOPELESS * float(np.mean(cut / _balance(size, float(size.sum()), c)))
+    inside = _inside(level, part, group, c)
+    sizes, held = level.sizes[inside.nodes], fixed[inside.nodes].astype(np.float64)
+    for order in inside.lines():
+        places, takers, changes = best_gifts(
+            order, *inside[1:4], sizes, inside.outer, held, cut, size, a, SMALL_SIDE
+        )
+        for side, (place, b, change) in enumerate(zip(places, takers, changes, strict=True)):
+            if change <= limit:
                 trial = part.copy()
-                trial[line.sides(int(place))[side]] = b
+                end = order[place + 1 :] if side else order[: place + 1]
+                trial[inside.nodes[end]] = b
                 yield trial
 
 
 def exchanged(
     level: Level,
-    graph: csr_array,
     part: IntArray,
     fixed: BoolArray,
     group: tuple[int, ...],
@@ -118,8 +130,7 @@ def exchanged(
     cut, size = statistics(*level, part, c)
     ratio = cut / _balance(size, float(size.sum()), c)
     home = np.where(part == a, 1, -1) * fixed
-    for line in _lines(level, graph, part, group, c):
-        left, right, energy = _two_classes(level, line, c)
+    for left, right, energy in _divisions(level, part, group, c):
         if energy - ratio[a] - ratio[b] > HOPELESS * ratio.mean():
             continue
         surplus = home[left].sum() - home[right].sum()
@@ -150,8 +161,7 @@ def resettled(
             continue
         for a in {int(around.argmax()), *np.argsort(-sizes)[:LARGEST].tolist()} - {k}:
             if a not in halves:
-                lines = _lines(level, graph, part, (a,), c)
-                halves[a] = [_two_classes(level, line, c)[:2] for line in lines]
+                halves[a] = [found[:2] for found in _divisions(level, part, (a,), c)]
             for ends in halves[a]:
                 for new, old in (ends, ends[::-1]):
                     # Its own fixed nodes stay with the class, and the others' pull decides.
@@ -163,7 +173,7 @@ def resettled(
 
 
 def regrouped(
-    level: Level, graph: csr_array, part: IntArray, c: int, limit: float
+    level: Level, part: IntArray, c: int, limit: float
 ) -> Iterator[tuple[IntArray, set[int]]]:
     """Two classes become one and a third one two: the lowest energies, up to a limit, first.
 
@@ -176,14 +186,14 @@ def regrouped(
     sizes = np.minimum(size[:, None] + size, total - 1)  # only two classes, alone, are everything
     united = both / _balance(sizes, total, c) - ratio[:, None] - ratio
     divided = {
-        a: min(found, key=lambda ends: ends[2])
+        a: min(found, key=lambda division: division.energy)
         for a in range(c)
-        if (found := [_two_classes(level, line, c) for line in _lines(level, graph, part, (a,), c)])
+        if (found := list(_divisions(level, part, (a,), c)))
     }
     pairs = [(k, b) for k in range(c) for b in range(k)]
     pairs.sort(key=lambda pair: united[pair])
     trials: list[tuple[float, int, int, int]] = []
-    for a, (*_, energy) in divided.items():
+    for a, (_, _, energy) in divided.items():
         others = ((k, b) for k, b in pairs if a not in (k, b))
         trials += [
             (united[k, b] + energy - ratio[a], a, b, k) for k, b in islice(others, REGROUPED)
@@ -193,93 +203,75 @@ def regrouped(
             return
         trial = part.copy()
         trial[part == k] = b
-        trial[_sharpened(level, graph, part, a, divided[a][0], c)] = k
+        trial[_sharpened(level, part, a, divided[a].left, c)] = k
         yield trial, {a, b, k}
 
 
-def _sharpened(
-    level: Level, graph: csr_array, part: IntArray, a: int, end: IntArray, c: int
-) -> IntArray:
+def _sharpened(level: Level, part: IntArray, a: int, end: IntArray, c: int) -> IntArray:
     """One end of a class, moved to where the ratio of the cut through the class is lower.
 
     By steps of Cheeger's cut. Moves of nodes alone get stuck in cuts along eigenvectors.
     """
-    nodes = np.flatnonzero(part == a)
-    inside = Graph(graph[nodes][:, nodes])
-    f = np.where(np.isin(nodes, end), 1.0, -1.0)[:, None]
+    inside = _inside(level, part, (a,), c)
+    graph = Graph(as_matrix(inside))
+    f = np.where(np.isin(inside.nodes, end), 1.0, -1.0)[:, None]
     dual = None
     for _ in range(SHARPENINGS):
         f -= np.median(f)
-        spread, variation = np.abs(f).sum(), float(np.sum(inside.total_variation(f)))
+        spread, variation = np.abs(f).sum(), float(np.sum(graph.total_variation(f)))
         if not 0 < variation < np.inf or spread <= FLAT * f.size:
             return end  # there is nothing to cut, or nothing left of the cut
         f *= f.size / spread
         strength = STEP * spread / variation
-        found = graph_tv_prox(inside, f + STEP * np.sign(f), strength, dual=dual, tol=1e-3)
+        found = graph_tv_prox(graph, f + STEP * np.sign(f), strength, dual=dual, tol=1e-3)
         f, dual = found.solution, found.dual
-    line = next(_lines(level, graph, part, (a,), c, [-f[:, 0]]))
-    return _two_classes(level, line, c)[0]
+    return _divided(level, inside, np.argsort(-f[:, 0], kind="stable"), c).left
 
 
-def _two_classes(level: Level, line: _Line, c: int) -> tuple[IntArray, IntArray, float]:
-    """The two ends of a line that as classes have the lowest energy, neither small; the energy."""
-    total = float(level.sizes.sum())
-    energy = sum(
-        (line.inner + links.sum(axis=1)) / _balance(sizes, total, c)
-        for sizes, links in zip(line.sizes, line.outer, strict=True)
-    )
-    smaller = np.minimum(*line.sizes)
-    energy[smaller < SMALL_SIDE * (line.sizes[0] + line.sizes[1])] = np.inf
-    place = int(energy.argmin())
-    return *line.sides(place), float(energy[place])
+def _divisions(level: Level, part: IntArray, group: tuple[int, ...], c: int) -> Iterator[_Division]:
+    """Some classes divided in two along each of their eigenvectors."""
+    inside = _inside(level, part, group, c)
+    for order in inside.lines():
+        yield _divided(level, inside, order, c)
 
 
-def _lines(
-    level: Level,
-    graph: csr_array,
-    part: IntArray,
-    group: tuple[int, ...],
-    c: int,
-    vectors: Sequence[FloatArray] | None = None,
-) -> Iterator[_Line]:
-    """The nodes of some classes ordered along each of their leading eigenvectors."""
-    nodes = np.flatnonzero(np.isin(part, group))
-    rows = graph[nodes]
-    inside = rows[:, nodes]
-    classes = csr_array((np.ones(part.size), (np.arange(part.size), part)), shape=(part.size, c))
-    outer = (rows @ classes).toarray()
-    outer[:, list(group)] = 0.0
-    edges = inside.tocoo()
-    for vector in _eigenvectors(inside) if vectors is None else vectors:
-        order = np.argsort(vector, kind="stable")
-        place = np.empty(order.size, dtype=np.int64)
-        place[order] = np.arange(order.size)
-        tails, heads = (place[end] for end in edges.coords)
-        # An edge is cut from its first node up to its last.
-        signed = np.where(tails < heads, edges.data, -edges.data)
-        crossing: FloatArray = np.bincount(tails, signed, order.size).astype(np.float64)
-        yield _Line(
-            nodes[order],
-            _left_and_right(level.sizes[nodes[order]]),
-            np.cumsum(crossing)[:-1],
-            _left_and_right(outer[order]),
-        )
+def _divided(level: Level, inside: _Inside, order: IntArray, c: int) -> _Division:
+    """The two ends of a line that as classes have the lowest energy, neither small."""
+    sizes, total = level.sizes[inside.nodes], float(level.sizes.sum())
+    place, energy = best_division(order, *inside[1:4], sizes, inside.outer, total, c, SMALL_SIDE)
+    nodes = inside.nodes[order]
+    return _Division(nodes[: place + 1], nodes[place + 1 :], energy)
 
 
-def _left_and_right(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sums of the rows up to each place but the last, and of those behind it."""
-    sums = np.cumsum(values, axis=0)
-    return sums[:-1], sums[-1] - sums[:-1]
+def _inside(level: Level, part: IntArray, group: tuple[int, ...], c: int) -> _Inside:
+    return _Inside(*inside_of(*level[:3], part, np.isin(np.arange(c), group)))
 
 
-def _eigenvectors(W: csr_array) -> FloatArray:
-    """Leading eigenvectors of a graph, one a row, without the constant; none for few nodes."""
-    degree = W.sum(axis=1)
-    if degree.size <= 2 * MODES:
-        return np.empty((0, degree.size))
-    scale = diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1.0)))  # stray nodes stay at zero
-    _, vectors = leading_eigenvectors(scale @ W @ scale, MODES + 1, tol=1e-2)
-    return np.asarray((scale @ vectors).T[:0:-1])
+def _eigenvectors(graph: _Inside) -> FloatArray:
+    """Leading eigenvectors of a graph, one a row, without the constant; none for few nodes.
+
+    By Lanczos: they only order nodes, for which two digits are enough.
+    """
+    n = graph.nodes.size
+    if n <= 2 * MODES:
+        return np.empty((0, n))
+    weights, scale = normalised(graph.indptr, graph.indices, graph.weights)
+    most = min(MOST_STEPS, n - 1)
+    Q = np.empty((most + 1, n))
+    alpha, beta = np.zeros(most), np.zeros(most)
+    Q[0] = 1.0 + 0.5 * np.cos(np.arange(n))  # neither random nor an eigenvector
+    Q[0] /= np.linalg.norm(Q[0])
+    done, count = 0, 1
+    while count == done + 1:
+        upto = min(done + STEPS, most)
+        count = lanczos(graph.indptr, graph.indices, weights, Q, alpha, beta, done, upto)
+        done = upto
+        k = min(count, upto)
+        _, vectors = eigh_tridiagonal(alpha[:k], beta[: k - 1])
+        leading = vectors[:, : -MODES - 2 : -1]
+        if done == most or (np.abs(beta[k - 1] * leading[-1]) <= EIGEN_TOL).all():
+            break
+    return (leading.T[1:] @ Q[:k]) * scale
 
 
 def _borders(level: Level, part: IntArray, c: int) -> FloatArray:

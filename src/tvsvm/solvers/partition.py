@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 from scipy.sparse import csr_array
 
+from tvsvm._threads import map_batches
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers._partition_kernels import climb, contract, descend, match, statistics
 from tvsvm.solvers._partition_proposals import (
@@ -32,10 +33,11 @@ ATTEMPTS = 2  # at splitting two classes, on differently merged nodes
 MOST_ROUNDS = 4  # of settling classes elsewhere; usual are one or two
 DARING = 1.2  # times the energy up to which a class is settled elsewhere: a cycle follows
 # Classes are united and divided up to so much more than the energy, in shares of a class, and
-# followed further if after a cycle it is at most so much more.
-BOLD, PROMISING = 2.0, 0.3
+# followed further if after a cycle, and after all with splits, it is at most so much more.
+BOLD, PROMISING, CLOSE = 2.0, 0.3, 0.05
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
 PATIENCE = 20  # uphill moves in a row
+AT_ONCE = 2  # trials from the same partition, in threads if there are: the result is the same
 
 
 def ratio_partition(
@@ -47,6 +49,8 @@ def ratio_partition(
     loyalty: float = 0.0,
     split: bool | Collection[int] = True,
     max_cycles: int = 20,
+    patience: int = SETTLED,
+    limit: float = np.inf,
 ) -> tuple[IntArray, FloatArray]:
     """Lower (1 + loyalty d) Σ_k cut_k / B(s_k) over partitions that keep fixed nodes' classes.
 
@@ -76,6 +80,10 @@ def ratio_partition(
         Or some classes that are only split.
     max_cycles : int
         Most cycles in a row; they also end when several have gained next to nothing.
+    patience : int
+        So many of those without splits.
+    limit : float
+        There are no cycles if moves of single nodes do not lead below this energy.
 
     Returns
     -------
@@ -92,8 +100,15 @@ def ratio_partition(
     )
     best: IntArray = part.astype(np.int32)
     c = int(best.max()) + 1
-    search = _Search(finest, fixed, np.zeros((part.size, c)) if home is None else home, loyalty)
+    home = np.zeros((part.size, c)) if home is None else home
+    search = _Search(finest, fixed, home, loyalty, patience)
     energies = [search.energy(best)]
+    if limit < np.inf:
+        best = best.copy()
+        descend(*finest, best, fixed, c, PASSES)
+        energies.append(min(search.energy(best), energies[0]))
+        if energies[-1] > limit:
+            return best, np.array(energies)
     classes = split if not isinstance(split, bool) else range(c if split else 0)
     for _ in range(MOST_ROUNDS):
         best, found = search.settle(best, classes, max_cycles)
@@ -111,8 +126,11 @@ def ratio_partition(
 class _Search:
     """Cycles of merging, splitting and moving on one graph."""
 
-    def __init__(self, finest: Level, fixed: BoolArray, home: FloatArray, loyalty: float) -> None:
+    def __init__(
+        self, finest: Level, fixed: BoolArray, home: FloatArray, loyalty: float, patience: int
+    ) -> None:
         self.finest, self.fixed, self.home, self.loyalty = finest, fixed, home, loyalty
+        self.patience = patience
         self.c = home.shape[1]
         self.random = np.random.RandomState(0)
         # Sizes of one class or two whenever splitting them anew brought nothing.
@@ -126,25 +144,33 @@ class _Search:
         return 1 + self.loyalty * float(1 - home[np.arange(part.size), part].sum())
 
     def settle(
-        self, part: IntArray, split: Collection[int], max_cycles: int, limit: float = np.inf
+        self,
+        part: IntArray,
+        split: Collection[int],
+        max_cycles: int,
+        limit: float = np.inf,
+        limit_unsplit: float = np.inf,
     ) -> tuple[IntArray, list[float]]:
         """Cycles until they gain nothing, or the first one does not lead below a limit.
 
-        In each of them some classes are split anew, by themselves and with their neighbours.
+        In each of them some classes are split anew, by themselves and with their neighbours; then,
+        if this led below another limit, in none.
         """
         best, energies, idle = part, [self.energy(part)], 0
         for _ in range(max_cycles):
-            found = self._cycle(best, split)
-            energy = self.energy(found)
-            idle = 0 if energy < energies[-1] * (1 - WORTHWHILE) else idle + 1
+            # Cycles that will hardly gain anything need not wait for each other.
+            at_once = AT_ONCE if idle and not split else 1
+            found, energy = self._lowest_cycle(best, split, at_once)
+            idle = 0 if energy < energies[-1] * (1 - WORTHWHILE) else idle + at_once
             if energy < energies[-1]:
                 best = found
             energies.append(min(energy, energies[-1]))
             if energies[1] > limit:
                 return best, energies[1:]
-            if idle == (SETTLED_SPLIT if split else SETTLED):
+            if idle >= (SETTLED_SPLIT if split else self.patience):
                 break
-        if split:  # cycles without are cheap, and find what splits are too coarse for
+        # Cycles without splits find what these are too coarse for.
+        if split and energies[-1] <= limit_unsplit:
             best, path = self.settle(best, (), max_cycles)
             energies += path
         return best, energies[1:]
@@ -156,23 +182,39 @@ class _Search:
             trial[self.fixed] = part[self.fixed]
             if self.energy(trial) > DARING * lowest:
                 continue
-            found = self._cycle(trial, ())
-            if self.energy(found) < lowest:
-                best, lowest = found, self.energy(found)
+            found, energy = self._lowest_cycle(trial, (), 1)
+            if energy < lowest:
+                best, lowest = found, energy
         return best
 
     def regroup(self, part: IntArray, max_cycles: int) -> IntArray | None:
         """A better partition with two classes united and another one divided."""
         energy = self.energy(part)
-        bold, promising = 1 + BOLD / self.c, 1 + PROMISING / self.c
-        trials = regrouped(self.finest, as_matrix(self.finest), part, self.c, bold)
+        bold, promising, close = (1 + share / self.c for share in (BOLD, PROMISING, CLOSE))
+        trials = regrouped(self.finest, part, self.c, bold)
         for trial, classes in trials:
-            found, energies = self.settle(trial, classes, max_cycles, limit=promising * energy)
+            found, energies = self.settle(
+                trial, classes, max_cycles, limit=promising * energy, limit_unsplit=close * energy
+            )
             if energies[-1] < energy * (1 - WORTHWHILE):
                 return found
         return None
 
-    def _cycle(self, part: IntArray, split: Collection[int]) -> IntArray:
+    def _lowest_cycle(
+        self, part: IntArray, split: Collection[int], count: int
+    ) -> tuple[IntArray, float]:
+        """The best end of several cycles that differ by chance, and its energy."""
+
+        def end(seed: int) -> tuple[IntArray, float]:
+            found = self._cycle(part, split, np.random.RandomState(seed))
+            return found, self.energy(found)
+
+        seeds = self.random.randint(2**31, size=count).tolist()
+        return min(map_batches(end, seeds), key=lambda found: found[1])
+
+    def _cycle(
+        self, part: IntArray, split: Collection[int], random: np.random.RandomState
+    ) -> IntArray:
         """Coarsen, search on the coarsest level, unfold."""
         finest, c = self.finest, self.c
         levels, fixings = [finest], [self.fixed]
@@ -183,7 +225,7 @@ class _Search:
         largest = 2.0 * float(finest.sizes.sum()) / target
         while part.size > target:
             level = levels[-1]
-            order = self.random.permutation(part.size)
+            order = random.permutation(part.size)
             coarse, count = match(*level, part, order, largest)
             if count > SHRINKS * part.size:
                 break
@@ -220,19 +262,34 @@ class _Search:
             [np.bincount(rows, column, n).astype(np.float64) for column in self.home.T], axis=1
         )
         best, energy = part, self._price(home, part) * partition_ratio(level, part, c)
-        graph = as_matrix(level)
-        for group in [*((a,) for a in range(c)), *rivals(level, part, c)]:
-            if not set(group) & set(classes):
-                continue
-            if self._is_hopeless(group, statistics(*level, best, c)[1]):
-                continue
+
+        def lowest(group: tuple[int, ...]) -> tuple[float, IntArray]:
+            found = energy, best
             propose = given_away if len(group) == 1 else exchanged
-            for trial in propose(level, graph, best, fixed, group, c):
+            for trial in propose(level, best, fixed, group, c):
                 trial[fixed] = part[fixed]
                 lower = descend(*level, trial, fixed, c, PASSES) * self._price(home, trial)
-                if lower < energy * (1 - LEAST_GAIN):
-                    best, energy = trial, lower
-                    self.tried[group].clear()
+                if lower < found[0] * (1 - LEAST_GAIN):
+                    found = lower, trial
+            return found
+
+        groups = [*((a,) for a in range(c)), *rivals(level, part, c)]
+        groups = [group for group in groups if set(group) & set(classes)]
+        while groups:
+            sizes = statistics(*level, best, c)[1]
+            batch, groups = groups[:AT_ONCE], groups[AT_ONCE:]
+            batch = [group for group in batch if not self._is_hopeless(group, sizes)]
+            found = list(map_batches(lowest, batch))
+            better = [k for k, (lower, _) in enumerate(found) if lower < energy]
+            if better:
+                winner = min(better, key=lambda k: found[k][0])
+                energy, best = found[winner]
+                self.tried[batch[winner]].clear()
+                # What was better, too, has to begin again with the new partition.
+                again = [batch[k] for k in better if k != winner]
+                for group in again:
+                    self.tried[group].pop()
+                groups = again + groups
         return best
 
     def _is_hopeless(self, group: tuple[int, ...], sizes: FloatArray) -> bool:
