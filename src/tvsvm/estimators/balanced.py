@@ -15,7 +15,7 @@ from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.methods.cheeger import cheeger, softened
 from tvsvm.methods.total_variation import TVStrengths, total_variation
-from tvsvm.methods.two_classes import suits_labels
+from tvsvm.methods.two_classes import followed
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 from tvsvm.start import first_guesses, poisson
@@ -112,14 +112,13 @@ Not used by the paper's algorithm.""",
             # the softer labels of TV another run changes less than one from another start does.
             return last.result
         assert problem.graph is not None
+        starts = [last.result.solution]
         if problem.n_columns == 1:
-            guess = poisson(problem, problem.graph)
-            if not suits_labels(problem, last.result.solution, guess):
-                # The old optimum and what the labels alone suggest: either may be the worse one.
-                starts = [guess, last.result.solution]
+            starts = followed(problem, last.result.solution)
+            if self.class_prior is not None:
+                guess = poisson(problem, problem.graph)
                 starts += _recut(problem, guess, self._prior(problem))
-                return self._follow(problem, starts, search=self.n_init is None)
-        return self._follow(problem, [last.result.solution], last=last.result)
+        return self._follow(problem, starts, last=last.result)
 
 
 @with_parameters
