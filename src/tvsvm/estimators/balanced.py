@@ -45,8 +45,8 @@ None: 3 for two classes, and one more where a search finds a clearly better cut;
 1 for more classes, where such a search always comes first.
 After a fit with ``warm_start=True`` new labels that confirm the classes found
 leave the functions as they are; other changes of labels, with the same classes
-and parameters, are followed from the last functions, and if there are two
-classes that these no longer suit, from Poisson learning, too. The paper's
+and parameters, are followed from the last functions, or for two classes from
+a cut near these or Poisson learning if that is much better. The paper's
 algorithm always starts afresh.""",
     )
     class_prior: Any = parameter(
