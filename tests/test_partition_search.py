@@ -5,7 +5,7 @@ import pytest
 
 from tvsvm.graph import knn_graph
 from tvsvm.kernel import RKHS
-from tvsvm.methods.partition import PartitionSearch, after_walks
+from tvsvm.methods.partition import PartitionSearch
 from tvsvm.problem import Problem
 
 
@@ -56,5 +56,5 @@ def test_wrong_names_are_mended(swap):
 
 def test_walks_end_in_their_own_group():
     X, truth = blobs(distance=20.0)
-    _, graph = search_of(X, truth, np.array([0, 40, 80]), np.arange(3))
-    np.testing.assert_allclose(after_walks(graph, np.eye(3)[truth]), np.eye(3)[truth])
+    search, _ = search_of(X, truth, np.array([0, 40, 80]), np.arange(3))
+    assert search.price(np.eye(3)[truth]) == pytest.approx(1.0)

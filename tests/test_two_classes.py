@@ -17,7 +17,7 @@ from tvsvm.methods.two_classes import (
     balanced_cut,
     by_one_function,
     cut_share,
-    suits_labels,
+    followed,
 )
 from tvsvm.problem import Problem
 
@@ -133,16 +133,35 @@ def test_share_of_the_edges_that_are_cut():
     assert cut_share(Graph(csr_array((4, 4))), both_sides(f)) == 0.0
 
 
-def test_functions_suit_labels_unless_a_guess_does_better():
+def test_a_stray_label_leaves_the_last_function():
     X, truth = two_moons()
-    rows = draw_labels(truth, 2, 0)
+    rows = np.sort(draw_labels(truth, 2, 0))
+    last = balanced_cut(
+        problem_of(X, truth, rows), Squared(10.0), lam=0.1, r=0.1, tol=1e-2
+    ).solution
+    for row in np.flatnonzero((last[:, 0] > 0) != truth)[:3]:
+        (start,) = followed(problem_of(X, truth, np.sort(np.append(rows, row))), last)
+        assert start is last
+
+
+@pytest.mark.parametrize("wrong", ["across", "exchanged"])
+def test_labels_overturn_a_cut_that_is_much_worse(wrong):
+    X, truth = two_moons()
+    problem = problem_of(X, truth, np.sort(draw_labels(truth, 2, 0)))
+    right = (2.0 * truth - 1)[:, None]
+    across = np.where(X[:, [0]] > np.median(X[:, 0]), 1.0, -1.0)
+    (start,) = followed(problem, across if wrong == "across" else -right)
+    assert np.mean(start == right) > 0.97
+
+
+def test_where_classes_overlap_a_guess_competes_only_against_most_labels():
+    X, truth = two_gaussians(800, 30, 2.5, 0.5)
+    rows = np.sort(draw_labels(truth, 3, 0))
     problem = problem_of(X, truth, rows)
-    right, wrong = (2.0 * truth - 1)[:, None], (1.0 - 2 * truth)[:, None]
-    assert suits_labels(problem, right, wrong)
-    assert not suits_labels(problem, wrong, right)
-    # A single label in the wrong place suits neither.
-    stray = problem_of(X, np.where(np.arange(len(X)) == rows[0], 1 - truth, truth), rows)
-    assert suits_labels(stray, right, right)
+    last = (2.0 * truth - 1)[:, None]
+    (start,) = followed(problem, last)
+    assert start is last
+    assert len(followed(problem, -last)) == 2
 
 
 def test_a_cut_goes_on_from_the_last_one(monkeypatch):
@@ -152,7 +171,7 @@ def test_a_cut_goes_on_from_the_last_one(monkeypatch):
     last = balanced_cut(problem, Squared(10.0), **options)
     more = problem_of(X, truth, draw_labels(truth, 3, 0))
     cold = balanced_cut(more, Squared(10.0), **options)
-    monkeypatch.setattr(two_classes, "TwoSided", None)  # not needed any more
+    monkeypatch.setattr(TwoSided, "everywhere", None)  # not needed any more
     warm = balanced_cut(more, Squared(10.0), last.solution, **options)
     assert np.mean((warm.solution > 0) == (cold.solution > 0)) > 0.99
     assert warm.n_iter < cold.n_iter

@@ -12,11 +12,13 @@ from sklearn.datasets import make_blobs, make_moons
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import tvsvm
-from tvsvm import RLS, TVRLS, AutoTV, CheegerRLS, Graph, LapRLS, LapSVM, knn_graph
+from tvsvm import RLS, TVRLS, TVSVM, AutoTV, CheegerRLS, Graph, LapRLS, LapSVM, knn_graph
 from tvsvm.estimators import __all__ as names
 from tvsvm.estimators import balanced
 from tvsvm.estimators.balanced import BalancedMethod
 from tvsvm.estimators.graph import GraphClassifier
+from tvsvm.methods import total_variation
+from tvsvm.methods.partition import PartitionSearch
 
 CLASSIFIERS = [getattr(tvsvm, name) for name in names]
 BALANCED = [Classifier for Classifier in CLASSIFIERS if issubclass(Classifier, BalancedMethod)]
@@ -307,6 +309,54 @@ def test_blas_has_one_thread_for_few_rows():
     assert during == [{1}]
 
 
+@pytest.mark.filterwarnings("ignore:CheegerRLS did not converge")  # cold, it crawls here
+@pytest.mark.parametrize("Classifier", [TVRLS, TVSVM, CheegerRLS, AutoTV])
+def test_corrections_of_two_classes_do_not_add_errors(Classifier, monkeypatch):
+    """Rows beyond the border are strays: islands around them, or a new cut, would be worse."""
+    X, truth = make_moons(1500, noise=0.15, random_state=0)
+    y = np.full(1500, -1)
+    for k in (0, 1):
+        y[np.flatnonzero(truth == k)[:3]] = k
+    model = Classifier(random_state=0, warm_start=True).fit(X, y)
+    monkeypatch.setattr(PartitionSearch, "everywhere", None)  # takes seconds with many rows
+    assert np.sum(model.transduction_ != truth) < 20
+    for _ in range(8):
+        row = np.flatnonzero(model.transduction_ != truth)[0]
+        y = with_label(y, row, truth[row])
+        model.fit(X, y)
+        assert model.transduction_[row] == truth[row]
+        assert np.sum(model.transduction_ != truth) < 25  # beginning anew there are up to 300
+
+
+@pytest.mark.parametrize("Classifier", [TVRLS, TVSVM])
+def test_a_refit_of_two_classes_begins_once(Classifier, monkeypatch):
+    X, truth = make_moons(400, noise=0.15, random_state=0)
+    y = np.full(400, -1)
+    for k in (0, 1):
+        y[np.flatnonzero(truth == k)[:3]] = k
+    model = Classifier(random_state=0, warm_start=True).fit(X, y)
+    runs = []
+    run = total_variation._two_classes
+    monkeypatch.setattr(
+        total_variation, "_two_classes", lambda *args: runs.append(args) or run(*args)
+    )
+    row = np.flatnonzero(model.transduction_ != truth)[0]
+    model.fit(X, with_label(y, row, truth[row]))
+    assert len(runs) == 1
+
+
+def test_a_refit_of_many_classes_ends_earlier(monkeypatch):
+    X, truth = make_blobs(150, centers=CENTERS / 2.5, random_state=0)
+    y = np.where(np.arange(150) < 12, truth, -1)
+    first = TVRLS(random_state=0, warm_start=True).fit(X, y)
+    row = np.flatnonzero(first.transduction_ != truth)[0]
+    n_iter = []
+    for nearby in (1, total_variation.NEARBY):
+        monkeypatch.setattr(total_variation, "NEARBY", nearby)
+        n_iter.append(deepcopy(first).fit(X, with_label(y, row, truth[row])).n_iter_)
+    assert n_iter[1] < n_iter[0]
+
+
 def test_a_label_that_corrects_an_error_does_not_overturn_two_classes():
     """Where moons touch, the only wrong row is untypical: Poisson learning gives its side away."""
     X, truth = make_moons(800, noise=0.12, random_state=5)
@@ -325,7 +375,6 @@ def test_a_label_that_corrects_an_error_does_not_overturn_two_classes():
 def test_class_prior_of_two_classes_counts_in_a_refit(Classifier, monkeypatch):
     X, _, y = make_rows(2)
     asked = []
-    monkeypatch.setattr(balanced, "suits_labels", lambda *_: False)
     monkeypatch.setattr(balanced, "_recut", lambda *args: asked.append(args) or [])
     model = Classifier(class_prior=[0.75, 0.25], warm_start=True, random_state=0).fit(X, y)
     row = np.flatnonzero(y < 0)[0]

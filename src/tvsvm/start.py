@@ -38,13 +38,13 @@ def first_guesses(
     return guesses[:n_init]
 
 
-def poisson(problem: Problem, graph: Graph) -> FloatArray:
+def poisson(problem: Problem, graph: Graph, *, tol: float = TOL) -> FloatArray:
     """Solve L u = Σ_i (y_i - ȳ) δ_i with Σ_i d_i u_i = 0, d the degrees, in every component.
 
     Of c > 1 functions each is divided by (c times the share of the labels that are of its class) to
     the power EVEN: a class gains little by having more labels than another. For one function that
     is so anyway. In a component all of whose labels are of one class, every row is of that class.
-    Rows that no label reaches are left to the kernel.
+    Rows that no label reaches are left to the kernel. `tol` is that of the residual.
     """
     tell("first guess")
     components = graph.component_labels
@@ -60,7 +60,7 @@ def poisson(problem: Problem, graph: Graph) -> FloatArray:
         present = mean > 0
         shares = np.where(present, mean * present.sum(axis=1, keepdims=True), np.inf)
         sources[problem.rows] /= shares[here] ** EVEN
-    guess = laplacian_solve(graph.affinity, sources, tol=TOL, components=components).solution
+    guess = laplacian_solve(graph.affinity, sources, tol=tol, components=components).solution
     # Of the solutions, which differ by a constant, the one to which a random walk converges
     # (Calder, Cook, Thorpe and Slepčev, ICML 2020): a mean over rows instead gives those with few
     # neighbours, which are often the stray ones, too much of a say.

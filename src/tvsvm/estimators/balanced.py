@@ -15,7 +15,7 @@ from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.methods.cheeger import cheeger, softened
 from tvsvm.methods.total_variation import TVStrengths, total_variation
-from tvsvm.methods.two_classes import suits_labels
+from tvsvm.methods.two_classes import followed
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 from tvsvm.start import first_guesses, poisson
@@ -45,8 +45,8 @@ None: 3 for two classes, and one more where a search finds a clearly better cut;
 1 for more classes, where such a search always comes first.
 After a fit with ``warm_start=True`` new labels that confirm the classes found
 leave the functions as they are; other changes of labels, with the same classes
-and parameters, are followed from the last functions, and if there are two
-classes that these no longer suit, from Poisson learning, too. The paper's
+and parameters, are followed from the last functions, or for two classes from
+a cut near these or Poisson learning if that is much better. The paper's
 algorithm always starts afresh.""",
     )
     class_prior: Any = parameter(
@@ -112,14 +112,13 @@ Not used by the paper's algorithm.""",
             # the softer labels of TV another run changes less than one from another start does.
             return last.result
         assert problem.graph is not None
+        starts = [last.result.solution]
         if problem.n_columns == 1:
-            guess = poisson(problem, problem.graph)
-            if not suits_labels(problem, last.result.solution, guess):
-                # The old optimum and what the labels alone suggest: either may be the worse one.
-                starts = [guess, last.result.solution]
+            starts = followed(problem, last.result.solution)
+            if self.class_prior is not None:
+                guess = poisson(problem, problem.graph)
                 starts += _recut(problem, guess, self._prior(problem))
-                return self._follow(problem, starts, search=self.n_init is None)
-        return self._follow(problem, [last.result.solution], last=last.result)
+        return self._follow(problem, starts, last=last.result)
 
 
 @with_parameters
