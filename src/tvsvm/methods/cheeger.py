@@ -18,7 +18,7 @@ from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 # From a start that is nearly the end a rougher prox will do: two classes of 10,000 moons refit in
-# at most 0.6 instead of 1 s, with the same errors.
+# at most 0.6 instead of 1 s; with noise 0.2 errors differ by up to 1.7 points, either way.
 PROX_TOL, PROX_TOL_NEARBY = 1e-3, 1e-2
 SMOOTHING = 1.2  # γ/r of the total-variation iteration before the steps down the ratio
 DOUBT = 0.49  # the kernel's say in how sure a class is; below a half, so that the class stays

@@ -185,8 +185,8 @@ class PartitionSearch:
 class TwoSided(PartitionSearch):
     """The same for one function with targets ±1, whose two sides are the classes."""
 
-    # Corrections are often more than other labels: with 0.3 eight of them exchange the classes of
-    # USPS {4, 9}.
+    # Corrections are often more than other labels: with 0.3 eight of them exchanged the classes of
+    # USPS {4, 9} in one of two sequences.
     _insistent = SWAPPED
 
     def __init__(self, problem: Problem, graph: Graph) -> None:

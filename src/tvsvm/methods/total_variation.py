@@ -19,7 +19,7 @@ from tvsvm.solvers import graph_tv_prox, simplex_projection
 PROX_TOL = 1e-3  # relative gap of the inner prox: what is left is far below an iteration's step
 COLLAPSE = 1.1  # times the lowest ratio before: beyond, a class is about to shrink to its labels
 # Times `tol`: functions that are followed to other labels have converged before. USPS refits in 4
-# instead of 8 iterations with 2, and with the same classes.
+# instead of 8 iterations with 2, and with the same errors.
 NEARBY = 5
 FLAT = 1e-9  # spread, against values around 1, below which a function is a constant
 
