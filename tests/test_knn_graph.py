@@ -14,7 +14,7 @@ def directed_reference(distances, weights):
     scale = np.array([np.nanmax(row, initial=0) for row in distances])
     W = np.zeros((n_rows, n_rows))
     logs = [np.log(scale[i] / d) for i in range(n_rows) for d in distances[i] if d < scale[i]]
-    power = 3 * min(1, 2 * np.mean(logs)) ** 2
+    power = 3 * np.clip((8 - 1 / np.mean(logs)) / 6, 0, 1)
     for i, j in np.argwhere(~np.isnan(distances)):
         d = distances[i, j]
         denser = (np.median(scale) / np.sqrt(scale[i] * scale[j])) ** power

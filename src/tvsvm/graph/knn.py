@@ -37,9 +37,9 @@ def knn_graph(
         As in `tvsvm.neighbors.nearest_neighbors`.
     weights : {"density", "gaussian", "selftuning", "uniform", "distance"} or callable
         With d_ij the distance from i to its neighbour j and d_k(i) to its last one:
-        "density" the next one times (m / √(d_k(i) d_k(j)))^(3 min(1, 2 / dim)²), with m the
-        median of d_k and dim the number of dimensions that the rows fill, estimated from
-        distances: in few dimensions a cut through dense places costs more than one between them;
+        "density" the next one times (m / √(d_k(i) d_k(j)))^p, with m the median of d_k: in few
+        dimensions a cut through dense places costs more than one between them. p is 3 where the
+        rows fill up to two dimensions, estimated from distances, and falls to 0 in eight;
         "gaussian" exp(-4 d_ij² / d_k(i)²), at least e⁻⁴;
         "selftuning" exp(-d_ij² / (d_k(i) d_k(j))), at least machine epsilon;
         "uniform" 1;
