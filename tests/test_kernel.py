@@ -19,7 +19,7 @@ from tvsvm.kernel import RKHS
 law = settings(deadline=None, derandomize=True, max_examples=25)
 seeds = st.integers(0, 2**32 - 1)
 strengths = st.sampled_from([1e-3, 0.1, 1.0, 30.0])
-landmark_counts = st.sampled_from([None, 7])
+landmark_counts = st.sampled_from([None, 7, 25])
 
 
 def make_rows(seed, n=30, d=3):
@@ -167,11 +167,17 @@ def test_norm_of_a_function_is_the_norm_of_its_coordinates():
 
 
 @law
-@given(seed=seeds, lam=strengths, r=st.sampled_from([0.0, 0.7, 50.0]), count=landmark_counts)
-def test_residuals_give_rows_a_part_to_themselves(seed, lam, r, count):
+@given(
+    seed=seeds,
+    lam=strengths,
+    r=st.sampled_from([0.0, 0.7, 50.0]),
+    eta=st.sampled_from([0.0, 3.0]),
+    count=landmark_counts,
+)
+def test_residuals_give_rows_a_part_to_themselves(seed, lam, r, eta, count):
     space = RKHS(make_rows(seed), n_components=count, unit_diagonal=True, random_state=0)
     rng = np.random.default_rng(seed)
-    weights, B = 3.0 * (np.arange(30) < 5), rng.standard_normal((30, 2))
+    weights, B = eta * (np.arange(30) < 5), rng.standard_normal((30, 2))
     K = kernel_matrix(space) + np.diag(space.residual)
     M = np.diag(r + weights)
     G = np.linalg.solve(lam * np.eye(30) + K @ M, K)
@@ -288,8 +294,6 @@ def test_nystrom_is_the_textbook_formula(sampling, form):
     assert len(np.unique(Z)) == 25
     expected = K[:, Z] @ np.linalg.pinv(K[np.ix_(Z, Z)], rcond=1e-14, hermitian=True) @ K[Z]
     np.testing.assert_allclose(kernel_matrix(space), expected, atol=1e-7)
-    gram = space.features.T @ space.features
-    np.testing.assert_allclose(gram, np.diag(space.spectrum), atol=1e-11)
     again = RKHS(data, kernel=kernel, gamma=0.5, n_components=25, sampling=sampling, random_state=3)
     np.testing.assert_array_equal(again.features, space.features)
 
@@ -390,7 +394,7 @@ def test_indefinite_nystrom_features_do_not_blow_up():
     X = make_rows(17, n=400)
     K = sigmoid_kernel(X, gamma=0.5, coef0=-1.0)
     space = RKHS(X, kernel="sigmoid", gamma=0.5, coef0=-1.0, n_components=40, random_state=0)
-    assert space.spectrum.max() <= 1.1 * eigh(K, eigvals_only=True)[-1]
+    assert np.linalg.norm(space.features, 2) ** 2 <= 1.1 * eigh(K, eigvals_only=True)[-1]
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", chi2_kernel, "precomputed"])

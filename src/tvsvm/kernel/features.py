@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, cholesky, eigh, lapack, solve_triangular
 
 from tvsvm._threads import map_batches
 from tvsvm.kernel.functions import Kernel, Rows
@@ -18,6 +19,9 @@ POOL_SIZE = 4000
 # Eigenvalues up to this fraction of the largest are dropped: the eigensolver leaves an error of
 # about one eps of the largest in each, so smaller ones are noise, which 1/√ would blow up.
 RANK_TOL = 10 * np.finfo(np.float64).eps
+# Φ is the Cholesky factor of K, in a tenth of the time of eigenvectors, if K has at most this
+# condition: rounding, about eps of the largest eigenvalue, is then far below the smallest.
+TRIANGULAR_CONDITION = 1e10
 # Features of float32 are formed in float32 if k(Z,Z) has at most this condition: rounding moves
 # them by about eps √condition, 2e-5, and less the larger their eigenvalue.
 SINGLE_CONDITION = 3e4
@@ -28,13 +32,16 @@ SYMMETRY_TOL = 1e-6
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Φ = k(X, Z) basis with ΦᵀΦ = diag(spectrum), for landmarks Z; residual, see `RKHS`."""
+    """Φ = k(X, Z) T for landmarks Z; `expand` is W ↦ TW; residual, see `RKHS`.
+
+    `matrix` is ΦΦᵀ where it was at hand.
+    """
 
     features: FloatArray
-    spectrum: FloatArray
-    basis: FloatArray
+    expand: Callable[[FloatArray], FloatArray]
     negative_share: float
     residual: FloatArray
+    matrix: FloatArray | None = None
 
 
 def batches(n_rows: int, width: int) -> list[slice]:
@@ -144,7 +151,15 @@ def factorise(
 ) -> FeatureMap:
     """Factorise K (all rows in `index`) or its Nyström approximation k(X,Z) k(Z,Z)⁺ k(Z,X)."""
     exact = len(index) == X.shape[0]
-    values, vectors = eigh(kernel_block(kernel, X, index), driver="evd", overwrite_a=True)
+    block = kernel_block(kernel, X, index)
+    root = _triangular_root(block) if exact else None
+    if root is not None:
+        scale = block.diagonal().mean() if unit_diagonal else 1.0
+        root /= np.sqrt(scale)
+        block /= scale
+        return FeatureMap(root, partial(_expand, root, scale), 0.0, np.zeros(len(index)), block)
+
+    values, vectors = eigh(block, driver="evd", overwrite_a=True)
     # k(X, Z) v is of size √value only where k is positive semi-definite. Where it is not, values
     # that the sampling of the negative ones can disturb would give features larger than k.
     disturbance = 0.0 if exact else -values[0] / np.sqrt(len(index))
@@ -159,10 +174,10 @@ def factorise(
     values, vectors = values[kept], vectors[:, kept]
     scale = values.sum() / len(index) if unit_diagonal else 1.0
     basis = vectors / np.sqrt(values) / np.sqrt(scale)
+    expand = partial(np.matmul, basis)
     if exact:
-        spectrum = values / scale
-        residual = np.zeros(len(index))
-        return FeatureMap(vectors * np.sqrt(spectrum), spectrum, basis, negative_share, residual)
+        features = vectors * np.sqrt(values / scale)
+        return FeatureMap(features, expand, negative_share, np.zeros(len(index)))
 
     landmarks = kernel.select(X, index)
     well_conditioned = bool(values[-1] <= SINGLE_CONDITION * values[0])
@@ -174,21 +189,24 @@ def factorise(
         lambda rows: kernel(X[rows], landmarks, single=single) @ to_features,
         width=max(X.shape[1], len(index)),
     )
-    rotation, spectrum = _orthogonalise(features, product_type)
     explained = np.einsum("ij,ij->i", features, features, dtype=np.float64)
     residual = np.maximum(kernel.diagonal(X) / scale - explained, 0.0)
-    return FeatureMap(features, spectrum, basis @ rotation, negative_share, residual)
+    return FeatureMap(features, expand, negative_share, residual)
 
 
-def _orthogonalise(
-    features: FloatArray, product_type: type[np.floating]
-) -> tuple[FloatArray, FloatArray]:
-    """Rotate the columns in place until they are orthogonal; return rotation, squared norms."""
-    _, rotation = eigh(gram(features), driver="evd", overwrite_a=True)
-    turn = rotation.astype(product_type)
-    fill_batches(features, lambda rows: features[rows] @ turn, width=features.shape[1])
-    # Squared norms, not the eigenvalues, which are lost where they are small beside the largest.
-    return rotation, np.einsum("ij,ij->j", features, features, dtype=np.float64)
+def _triangular_root(K: FloatArray) -> FloatArray | None:
+    """The lower triangular Φ with ΦΦᵀ = K; None where K is not well enough positive definite."""
+    try:
+        root = cholesky(K, lower=True, check_finite=False)
+    except LinAlgError:
+        return None
+    reciprocal, _ = lapack.dpocon(root, np.abs(K).sum(axis=0).max(), uplo="L")
+    return root if reciprocal * TRIANGULAR_CONDITION >= 1 else None
+
+
+def _expand(root: FloatArray, scale: float, W: FloatArray) -> FloatArray:
+    """TW where Φ, the triangular root of K / scale, is KT."""
+    return solve_triangular(root, W / scale, lower=True, trans=1, check_finite=False)
 
 
 def gram(features: FloatArray, weights: FloatArray | None = None) -> FloatArray:

@@ -20,7 +20,8 @@ class Quadratic:
     """Factorised energy λ/2 |f|²_K + ½ fᵀMf, M = rI + γL + diag(row_weights), on an `RKHS`.
 
     Its inverse is G = (λK⁻¹ + M)⁻¹ = (λI + KM)⁻¹K, symmetric, computed as
-    G = Φ A⁻¹ Φᵀ, A = λI + ΦᵀMΦ, with one Cholesky factor of size rank (none at all for M = rI).
+    G = Φ A⁻¹ Φᵀ, A = λI + ΦᵀMΦ, with one Cholesky factor of size rank, which the space keeps for
+    M = rI.
     The paper's (ηJK + λI + γLK)⁻¹B are the expansion coefficients of GB. Rounding costs a
     relative eps cond(A) ≤ eps (1 + |M||K|/λ): eight digits are left at |M||K| = 1e8 λ.
 
@@ -40,7 +41,7 @@ class Quadratic:
         r, γ ≥ 0.
     laplacian : sparse matrix of shape (n_points, n_points)
         L, symmetric positive semi-definite; needed where γ > 0.
-    row_weights : array-like of shape (n_points,), optional
+    row_weights : array of shape (n_points,)
         Non-negative, such as η on labelled rows and 0 elsewhere.
     residual : bool
         Whether rows have a part of f to themselves; only for γ = 0.
@@ -54,39 +55,35 @@ class Quadratic:
         r: float,
         gamma: float,
         laplacian: sparse.spmatrix | None,
-        row_weights: ArrayLike | None,
+        row_weights: FloatArray,
         residual: bool,
     ) -> None:
-        check_strengths(lam, r=r, gamma=gamma)
-        self.space = space
-        weights = _check_weights(row_weights, space) if row_weights is not None else np.zeros(0)
-        # The root R of A = RRᵀ: lower triangular, or the diagonal where A is diagonal.
-        self._root: FloatArray
+        self.space, weights = space, row_weights
         # C and D(λI + MD)⁻¹ where rows have something to themselves.
         self._common: FloatArray | None = None
         self._own: FloatArray | None = None
-        diagonal = lam + r * space.spectrum
-        A: FloatArray | None = None
-        if residual and space.residual.any():
+        residual = residual and bool(space.residual.any())
+        if residual:
             if gamma > 0:
                 raise ValueError("`residual` needs gamma = 0. Got gamma > 0; pass one of the two.")
-            weights = weights if weights.size else np.zeros(space.n_points)
             of_all = lam / (lam + r * space.residual)
             self._common = lam / (lam + (r + weights) * space.residual)
             self._own = self._common * space.residual / lam
-            A = r * space.common_gram(r / lam)
-            A[np.diag_indices_from(A)] += lam
             weights = weights * of_all * self._common  # what MC is above r of_all
-        elif gamma > 0 or weights.any():
-            A = np.diag(diagonal)
-        if A is None:
-            self._root = np.sqrt(diagonal)
-            return
-        if gamma > 0:
-            A += gamma * space.compressed(_check_laplacian(laplacian, space))
-        if weights.any():
-            A += gram(space.features, weights)
-        self._root = _lower_root(A)
+        # The lower triangular root R of A = scale² RRᵀ; None for the identity.
+        self._root: FloatArray | None = None
+        self._scale = np.sqrt(lam)
+        if gamma > 0 or weights.any():
+            A = np.diag(np.full(space.rank, float(lam)))
+            if r > 0:
+                A += r * space.gram(r / lam if residual else 0.0)
+            if gamma > 0:
+                A += gamma * space.compressed(_check_laplacian(laplacian, space))
+            if weights.any():
+                A += gram(space.features, weights)
+            self._root, self._scale = lower_root(A), 1.0
+        elif r > 0:
+            self._root, self._scale = space.ridge_root(lam / r, residual=residual), np.sqrt(r)
 
     def coordinates(self, B: ArrayLike) -> FloatArray:
         """Coordinates w, (rank, c), of the minimisers GB for B of shape (n_points, c)."""
@@ -133,9 +130,13 @@ class Quadratic:
         return self._divide(part.T)
 
     def _divide(self, C: FloatArray, *, transposed: bool = False) -> FloatArray:
-        if self._root.ndim == 1:
-            return C / self._root[:, None]
-        return solve_triangular(self._root, C, lower=True, trans=int(transposed))
+        C = C / self._scale
+        if self._root is None:
+            return C
+        # A check would read R once more, which takes longer than to solve.
+        return solve_triangular(
+            self._root, C, lower=True, trans=int(transposed), check_finite=False
+        )
 
 
 def check_strengths(lam: float, **strengths: float) -> None:
@@ -157,7 +158,10 @@ def _check_laplacian(laplacian: sparse.spmatrix | None, space: "RKHS") -> sparse
     return laplacian
 
 
-def _check_weights(row_weights: ArrayLike, space: "RKHS") -> FloatArray:
+def check_weights(row_weights: ArrayLike | None, space: "RKHS") -> FloatArray:
+    """Refuse weights that are not one finite non-negative number a row; None is none."""
+    if row_weights is None:
+        return np.zeros(space.n_points)
     weights = np.asarray(row_weights, dtype=np.float64)
     if weights.shape != (space.n_points,) or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError(
@@ -182,7 +186,8 @@ def compress(M: sparse.spmatrix, features: FloatArray) -> FloatArray:
     return np.triu(upper) + np.triu(upper, 1).T
 
 
-def _lower_root(A: FloatArray) -> FloatArray:
+def lower_root(A: FloatArray) -> FloatArray:
+    """The lower triangular R with RRᵀ = A, which it overwrites."""
     try:
         return cholesky(A, lower=True, overwrite_a=True)
     except LinAlgError:

@@ -1,5 +1,6 @@
 """The reproducing kernel Hilbert space of the data: one factorisation, then every system in it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,10 +12,17 @@ from sklearn.utils import check_array, check_random_state
 
 from tvsvm.kernel.features import choose_landmarks, factorise, fill_batches, gram
 from tvsvm.kernel.functions import Kernel, KernelName, Rows, make_kernel
-from tvsvm.kernel.quadratic import Quadratic, check_strengths, compress
+from tvsvm.kernel.quadratic import (
+    Quadratic,
+    check_strengths,
+    check_weights,
+    compress,
+    lower_root,
+)
+from tvsvm.kernel.ridge import Ridge
 from tvsvm.results import FloatArray
 
-# Up to here the eigenvectors of K take about a second on two cores (benchmarks/kernel.py).
+# Up to here K takes about a second at most, where it needs eigenvectors (benchmarks/kernel.py).
 EXACT_LIMIT = 2000
 # Rows that all are landmarks may take Φ to so many numbers (512 MB).
 MOST_FEATURES = 2**26
@@ -27,11 +35,12 @@ N_PROBES, SINGLE_TOL = 100, 2e-5
 
 
 class RKHS:
-    """The functions on the rows of X that a kernel spans, with K = ΦΦᵀ, ΦᵀΦ = diag(spectrum).
+    """The functions on the rows of X that a kernel spans, with K = ΦΦᵀ.
 
     A function has coordinates w: its values on the rows of X are f = Φw and its norm is
     |f|_K = |w|. With fewer landmarks than rows K is the Nyström approximation
     k(X,Z) k(Z,Z)⁺ k(Z,X), and f is confined to the span of the landmarks' kernel functions.
+    Φ is triangular where K is exact and well conditioned, otherwise made of eigenvectors.
     Eigenvalues of k(Z,Z) up to 10 eps of the largest are dropped as rounding; where k is exact
     this moves f by about 10 eps |K||B|/λ on the rows, and by √(10 eps |K|) |B|/λ at most off them.
 
@@ -72,8 +81,6 @@ class RKHS:
     ----------
     features : ndarray of shape (n_points, rank)
         Φ, read-only.
-    spectrum : ndarray of shape (rank,)
-        Positive eigenvalues of K, ascending.
     residual : ndarray of shape (n_points,)
         k(x, x) - |φ(x)|² of every row: what its kernel function has outside of the landmarks'
         span. See `quadratic`.
@@ -125,23 +132,19 @@ class RKHS:
             unit_diagonal=unit_diagonal,
             dtype=np.float32 if rows.dtype in (np.float16, np.float32) else np.float64,
         )
-        self.features, self.spectrum, self._basis = map_.features, map_.spectrum, map_.basis
+        self.features, self._expand = map_.features, map_.expand
         self.negative_share, self.residual = map_.negative_share, map_.residual
         self.n_columns = rows.shape[1]
-        for array in (
-            self.features,
-            self.spectrum,
-            self.residual,
-            self._basis,
-            self.landmark_indices,
-        ):
+        for array in (self.features, self.residual, self.landmark_indices):
             array.flags.writeable = False
-        self._last_compressed: tuple[Any, FloatArray] | None = None
-        self._last_common: tuple[float, FloatArray] | None = None
+        self._kept: dict[str, tuple[Any, FloatArray]] = {}
+        if map_.matrix is not None:
+            map_.matrix.flags.writeable = False
+            self._kept["matrix"] = (0.0, map_.matrix)
 
     def __getstate__(self) -> dict[str, Any]:
         # Large, and quickly made again.
-        return {**self.__dict__, "_last_compressed": None, "_last_common": None}
+        return {**self.__dict__, "_kept": {}}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RKHS":
         return self  # nothing in it changes, and it is large: clones of an estimator share it
@@ -155,6 +158,11 @@ class RKHS:
     def rank(self) -> int:
         """Dimension of the space, the numerical rank of K."""
         return self.features.shape[1]
+
+    @cached_property
+    def trace(self) -> float:
+        """Sum of the diagonal of K."""
+        return float(np.einsum("ij,ij->", self.features, self.features, dtype=np.float64))
 
     def holds(self, X: Any) -> bool:
         """Whether this is the space of the rows of X, by its shape and some landmarks.
@@ -184,25 +192,60 @@ class RKHS:
         """(λI + rK)⁻¹ B for B of shape (n_points, c), to about eps (λ + r|K|) / λ."""
         check_strengths(lam, r=r)
         B = _columns(B, self.n_points)
-        shrink = r / (lam + r * self.spectrum)
-        return (B - self.values(shrink[:, None] * self.project(B))) / lam
+        return (B - r * self.quadratic(lam=lam, r=r).solve(B)) / lam
 
     def compressed(self, laplacian: sparse.spmatrix) -> FloatArray:
         """ΦᵀLΦ, (rank, rank), read-only; that of the last graph is kept, whose L cannot change."""
-        if self._last_compressed is not None and self._last_compressed[0] is laplacian:
-            return self._last_compressed[1]
+        kept = self._kept.get("compressed")
+        if kept is not None and kept[0] is laplacian:
+            return kept[1]
         product = compress(laplacian, self.features)
         product.flags.writeable = False
         if isinstance(laplacian, sparse.csr_array) and not laplacian.data.flags.writeable:
-            self._last_compressed = (laplacian, product)
+            self._kept["compressed"] = (laplacian, product)
         return product
 
-    def common_gram(self, strength: float) -> FloatArray:
-        """Φᵀ(I + strength D)⁻¹Φ, (rank, rank), D the residuals; that of the last one is kept."""
-        if self._last_common is None or self._last_common[0] != strength:
-            product = gram(self.features, 1.0 / (1.0 + strength * self.residual))
-            self._last_common = (strength, product)
-        return self._last_common[1].copy()
+    def gram(self, strength: float = 0.0) -> FloatArray:
+        """Φᵀ(I + strength D)⁻¹Φ, (rank, rank), read-only, D the residuals.
+
+        That without residuals is kept, and the last one with them.
+        """
+        if strength == 0.0:
+            return self._last("gram", 0.0, lambda: gram(self.features))
+        shares = 1.0 / (1.0 + strength * self.residual)
+        return self._last("common", strength, lambda: gram(self.features, shares))
+
+    def row_root(self, ratio: float) -> FloatArray:
+        """The lower triangular R with RRᵀ = ratio I + K; the last one is kept."""
+
+        def make() -> FloatArray:
+            A = self._last("matrix", 0.0, lambda: self.features @ self.features.T).copy()
+            A[np.diag_indices_from(A)] += ratio
+            return lower_root(A)
+
+        return self._last("row root", ratio, make)
+
+    def ridge_root(self, ratio: float, *, residual: bool) -> FloatArray:
+        """The lower triangular R with RRᵀ = ratio I + Φᵀ(I + D/ratio)⁻¹Φ, D = 0 unless `residual`.
+
+        An iteration asks for the same ratio again and again: the last one of each kind is kept.
+        """
+
+        def make() -> FloatArray:
+            A = self.gram(1 / ratio if residual else 0.0).copy()
+            A[np.diag_indices_from(A)] += ratio
+            return lower_root(A)
+
+        return self._last("common root" if residual else "root", ratio, make)
+
+    def _last(self, kind: str, key: float, make: Callable[[], FloatArray]) -> FloatArray:
+        """What was made last of this kind, if for the same key; otherwise it is made anew."""
+        kept = self._kept.get(kind)
+        if kept is None or kept[0] != key:
+            made = make()
+            made.flags.writeable = False
+            kept = self._kept[kind] = (key, made)
+        return kept[1]
 
     def quadratic(
         self,
@@ -213,24 +256,29 @@ class RKHS:
         laplacian: sparse.spmatrix | None = None,
         row_weights: ArrayLike | None = None,
         residual: bool = False,
-    ) -> Quadratic:
+    ) -> Quadratic | Ridge:
         """Prepare min_f λ/2 |f|²_K + ½ fᵀMf - ⟨B, f⟩, M = rI + γL + diag(row_weights).
 
         With `residual` rows have a part of f to themselves where the landmarks tell little.
         """
+        check_strengths(lam, r=r, gamma=gamma)
+        weights = check_weights(row_weights, self)
+        plain = gamma == 0 and not weights.any()
+        if plain and Ridge.suits(self, lam=lam, r=r):
+            return Ridge(self, lam=lam, r=r)
         return Quadratic(
             self,
             lam=lam,
             r=r,
             gamma=gamma,
             laplacian=laplacian,
-            row_weights=row_weights,
+            row_weights=weights,
             residual=residual,
         )
 
     def expansion(self, W: ArrayLike) -> "Expansion":
         """Functions with coordinates W, (rank, c), as Σ_j k(x, z_j) coef_j for any row x."""
-        coef = self._basis @ _columns(W, self.rank)
+        coef = self._expand(_columns(W, self.rank))
         return Expansion(self.kernel, self.landmarks, coef, self.n_columns)
 
 

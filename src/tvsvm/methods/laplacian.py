@@ -168,7 +168,7 @@ def _on_simplex(
 ) -> SimplexResult:
     shape = (problem.space.n_points, problem.n_columns)
     offset = 1 / problem.n_columns
-    curvature = lam * problem.space.n_points / float(problem.space.spectrum.sum()) + gamma
+    curvature = lam * problem.space.n_points / problem.space.trace + gamma
     balance_at = BALANCE_AT if r is None else ()
     if start is None:
         start = SimplexState(np.full(shape, offset), np.zeros(shape), curvature)
