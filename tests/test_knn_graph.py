@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -154,3 +156,22 @@ def test_rows_in_another_order_give_the_same_graph():
     order = rng.permutation(70)
     expected = knn_graph(X).affinity.toarray()[np.ix_(order, order)]
     np.testing.assert_allclose(knn_graph(X[order]).affinity.toarray(), expected)
+
+
+def test_nodes_keep_their_masses_where_edges_are_made_heavier():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    plain, dense = (knn_graph(X, n_neighbors=5, weights=w) for w in ("gaussian", "density"))
+    assert plain.masses is plain.degrees
+    np.testing.assert_allclose(dense.masses, plain.degrees)
+    assert np.ptp(dense.degrees / plain.degrees) > 1
+    some = np.arange(10, 30)
+    for graph, expected in (
+        (pickle.loads(pickle.dumps(dense)), plain.degrees),
+        (dense.scaled(mean_degree=3.0), plain.degrees),
+        (dense.subgraph(some), plain.degrees[some]),
+    ):
+        np.testing.assert_allclose(graph.masses, expected)
+        assert not graph.masses.flags.writeable
+    for wrong in (np.ones(3), -np.ones(60), np.full(60, np.nan)):
+        with pytest.raises(ValueError, match=r"`masses` must hold .* for 60 nodes"):
+            Graph(plain.affinity, masses=wrong)

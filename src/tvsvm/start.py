@@ -39,7 +39,7 @@ def first_guesses(
 
 
 def poisson(problem: Problem, graph: Graph, *, tol: float = TOL) -> FloatArray:
-    """Solve L u = Σ_i (y_i - ȳ) δ_i with Σ_i d_i u_i = 0, d the degrees, in every component.
+    """Solve L u = Σ_i (y_i - ȳ) δ_i with Σ_i d_i u_i = 0, d the masses, in every component.
 
     Of c > 1 functions each is divided by (c times the share of the labels that are of its class) to
     the power EVEN: a class gains little by having more labels than another. For one function that
@@ -64,7 +64,7 @@ def poisson(problem: Problem, graph: Graph, *, tol: float = TOL) -> FloatArray:
     # Of the solutions, which differ by a constant, the one to which a random walk converges
     # (Calder, Cook, Thorpe and Slepčev, ICML 2020): a mean over rows instead gives those with few
     # neighbours, which are often the stray ones, too much of a say.
-    share = graph.degrees / np.maximum(np.bincount(components, graph.degrees), TINY)[components]
+    share = graph.masses / np.maximum(np.bincount(components, graph.masses), TINY)[components]
     level = np.zeros_like(totals)
     np.add.at(level, components, share[:, None] * guess)
     guess -= level[components]
@@ -115,4 +115,4 @@ def _shaken(graph: Graph, random: np.random.RandomState) -> Graph:
     weights = graph.edge_weights * random.exponential(size=graph.n_edges)
     i, j = graph.edges.T
     upper = csr_array((weights, (i, j)), shape=(graph.n_nodes, graph.n_nodes))
-    return Graph(upper + upper.T)
+    return Graph(upper + upper.T, masses=graph.masses)

@@ -11,7 +11,12 @@ from scipy.sparse.csgraph import connected_components
 
 from tvsvm.graph import kernels
 from tvsvm.graph.checks import checked_csr, float_rows, read_only, symmetric
-from tvsvm.graph.weights import Weights, affinity_from_distances, symmetrized
+from tvsvm.graph.weights import (
+    Weights,
+    affinity_from_distances,
+    heavier_where_dense,
+    symmetrized,
+)
 from tvsvm.results import FloatArray, IntArray
 
 
@@ -27,6 +32,9 @@ class Graph:
         Weights: finite, non-negative and symmetric up to rounding (then averaged with its
         transpose). The diagonal and explicit zeros are dropped. float32 stays float32, everything
         else becomes float64. The array is copied.
+    masses : array-like of shape (N,), optional
+        What each node counts in a mean over nodes, not negative. By default its degree: nodes that
+        hang by little are often strays.
 
     See Also
     --------
@@ -44,9 +52,12 @@ class Graph:
     """
 
     _affinity: csr_array
+    _masses: FloatArray | None
 
-    def __init__(self, affinity: Any) -> None:
-        self.__dict__["_affinity"] = read_only(symmetric(checked_csr(affinity, "affinity")))
+    def __init__(self, affinity: Any, *, masses: ArrayLike | None = None) -> None:
+        W = read_only(symmetric(checked_csr(affinity, "affinity")))
+        self.__dict__["_affinity"] = W
+        self.__dict__["_masses"] = None if masses is None else _checked_masses(masses, W.shape[0])
 
     @classmethod
     def from_directed(cls, affinity: Any, *, symmetrize: str = "mean") -> Self:
@@ -85,7 +96,9 @@ class Graph:
                 f"Got {type(distances).__name__}; pass kneighbors_graph(X, 10, mode='distance')."
             )
         checked = checked_csr(distances, "distances")
-        return cls.from_directed(affinity_from_distances(checked, weights), symmetrize=symmetrize)
+        affinity = affinity_from_distances(checked, weights)
+        graph = cls.from_directed(affinity, symmetrize=symmetrize)
+        return graph.where_dense(checked) if weights == "density" else graph
 
     @classmethod
     def from_networkx(cls, graph: Any, *, weight: str | None = "weight") -> Self:
@@ -127,6 +140,11 @@ class Graph:
     def degrees(self) -> FloatArray:
         """Sum of the weights at each node, shape (N,)."""
         return read_only(np.asarray(self._affinity.sum(axis=1)))
+
+    @property
+    def masses(self) -> FloatArray:
+        """What each node counts in a mean over nodes, shape (N,)."""
+        return self.degrees if self._masses is None else self._masses
 
     @cached_property
     def laplacian(self) -> csr_array:
@@ -210,7 +228,7 @@ class Graph:
         sums = kernels.difference_adjoint(self.edges, columns, self.n_nodes)
         return sums.reshape(self.n_nodes, *values.shape[1:])
 
-    def scaled(self, *, mean_degree: float) -> "Graph":
+    def scaled(self, *, mean_degree: float) -> Self:
         """Graph with all weights multiplied so that the mean of `degrees` is `mean_degree`."""
         if not 0 < mean_degree < np.inf:
             raise ValueError(
@@ -226,9 +244,23 @@ class Graph:
         if abs(factor - W.data.max()) <= 1e-14 * factor:
             return self
         data = (relative * factor).astype(W.dtype, copy=False)
-        return Graph(csr_array((data, W.indices, W.indptr), shape=W.shape))
+        return self._like(csr_array((data, W.indices, W.indptr), shape=W.shape), self._masses)
 
-    def subgraph(self, nodes: ArrayLike) -> "Graph":
+    def where_dense(self, distances: csr_array) -> Self:
+        """Graph with edges the heavier the denser the place, see "density" in `knn_graph`.
+
+        Parameters
+        ----------
+        distances : csr_array of shape (N, N)
+            From each node to its nearest neighbours. Nodes keep their masses, since how dense a
+            place is says nothing about how typical its rows are.
+        """
+        return self._like(heavier_where_dense(self._affinity, distances), self.masses)
+
+    def _like(self, affinity: csr_array, masses: FloatArray | None) -> Self:
+        return type(self)(affinity, masses=masses)
+
+    def subgraph(self, nodes: ArrayLike) -> Self:
         """Graph of some nodes and the edges between them.
 
         Parameters
@@ -250,12 +282,13 @@ class Graph:
                 f"`nodes` must be distinct node numbers below {self.n_nodes}, or a mask with one "
                 f"boolean a node. Got {chosen!r}; pass e.g. np.unique(nodes)."
             )
-        return Graph(self._affinity[chosen][:, chosen])
+        masses = None if self._masses is None else self._masses[chosen]
+        return self._like(self._affinity[chosen][:, chosen], masses)
 
-    def __reduce__(self) -> tuple[type, tuple[csr_array]]:
-        # Only the affinity travels: the rest is quickly made again, and pickling would make
-        # the arrays writeable.
-        return Graph, (self._affinity,)
+    def __reduce__(self) -> tuple[Callable[..., "Graph"], tuple[csr_array, FloatArray | None]]:
+        # Only the affinity and masses travel: the rest is quickly made again, and pickling would
+        # make the arrays writeable.
+        return _restored, (self._affinity, self._masses)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"A Graph is immutable: `{name}` cannot be set; make a new Graph.")
@@ -264,3 +297,17 @@ class Graph:
         return (
             f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, dtype={self._affinity.dtype})"
         )
+
+
+def _restored(affinity: csr_array, masses: FloatArray | None) -> Graph:
+    return Graph(affinity, masses=masses)
+
+
+def _checked_masses(masses: ArrayLike, n_nodes: int) -> FloatArray:
+    values = np.array(masses, dtype=np.float64)
+    if values.shape != (n_nodes,) or not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError(
+            f"`masses` must hold one number a node, finite and not negative. Got {values!r} for "
+            f"{n_nodes} nodes; pass None for the degrees."
+        )
+    return read_only(values)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 
 from tvsvm.graph.bridges import bridged
 from tvsvm.graph.core import Graph
-from tvsvm.graph.weights import Weights, heavier_where_dense
+from tvsvm.graph.weights import Weights
 from tvsvm.neighbors import nearest_neighbors
 
 
@@ -82,4 +82,4 @@ def knn_graph(
     dense = weights == "density"
     graph = make(weights="gaussian" if dense else weights)
     graph = bridged(graph, n_neighbors, lambda rows, n: search(n, rows=rows)[0])
-    return Graph(heavier_where_dense(graph.affinity, directed)) if dense else graph
+    return graph.where_dense(directed) if dense else graph

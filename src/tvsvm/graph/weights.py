@@ -59,23 +59,13 @@ def gaussian(distances: csr_array) -> FloatArray:
     return np.exp(-4 * _ratio(distances.data, scale) ** 2)
 
 
-def density(distances: csr_array) -> FloatArray:
-    """`gaussian`, times (m / √(d_k(i) d_k(j)))^p with m the median of d_k.
-
-    p is 3 in up to two dimensions and falls to 0 in eight.
+def heavier_where_dense(affinity: csr_array, distances: csr_array) -> csr_array:
+    """Affinity times (m / √(d_k(i) d_k(j)))^p with m the median of d_k: "density".
 
     The neighbours of a row are as many, and by "gaussian" as heavy, in dense places as in empty
     ones: in few dimensions a cut through the middle of a cluster then costs hardly more than one
-    between two.
+    between two. p is 3 in up to two dimensions and falls to 0 in eight.
     """
-    affinity = csr_array(
-        (gaussian(distances), distances.indices, distances.indptr), shape=distances.shape
-    )
-    return heavier_where_dense(affinity, distances).data
-
-
-def heavier_where_dense(affinity: csr_array, distances: csr_array) -> csr_array:
-    """Affinity multiplied as `density` does with "gaussian", by the distances to neighbours."""
     scale = _local_scale(distances)
     positive = scale[scale > 0]
     if positive.size == 0:
@@ -147,7 +137,7 @@ def _weights_by_rows(
 
 
 WEIGHTS: dict[str, Callable[[csr_array], FloatArray]] = {
-    "density": density,
+    "density": gaussian,  # made heavier where it is dense once the graph is undirected
     "gaussian": gaussian,
     "selftuning": selftuning,
     "uniform": uniform,

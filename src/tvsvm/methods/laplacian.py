@@ -145,14 +145,14 @@ def _levelled(
 
 
 def _say(problem: Problem) -> FloatArray:
-    """What each row counts in a mean: its degree, since rows with few neighbours are often stray.
+    """What each row counts in a mean: its mass, since rows with few neighbours are often stray.
 
     All the same without a graph.
     """
     graph = problem.graph
     if graph is None or not graph.n_edges:
         return np.full(problem.space.n_points, 1 / problem.space.n_points)
-    return graph.degrees / graph.degrees.sum()
+    return graph.masses / graph.masses.sum()
 
 
 def _on_simplex(
