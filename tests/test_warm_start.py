@@ -346,7 +346,7 @@ def test_a_refit_of_two_classes_begins_once(Classifier, monkeypatch):
 
 
 def test_a_refit_of_many_classes_ends_earlier(monkeypatch):
-    X, truth = make_blobs(150, centers=CENTERS / 2.5, random_state=0)
+    X, truth = make_blobs(150, centers=CENTERS / 2.2, random_state=0)
     y = np.where(np.arange(150) < 12, truth, -1)
     first = TVRLS(random_state=0, warm_start=True).fit(X, y)
     row = np.flatnonzero(first.transduction_ != truth)[0]

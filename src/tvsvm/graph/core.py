@@ -307,7 +307,8 @@ def _checked_masses(masses: ArrayLike, n_nodes: int) -> FloatArray:
     values = np.array(masses, dtype=np.float64)
     if values.shape != (n_nodes,) or not (np.isfinite(values).all() and (values >= 0).all()):
         raise ValueError(
-            f"`masses` must hold one number a node, finite and not negative. Got {values!r} for "
-            f"{n_nodes} nodes; pass None for the degrees."
+            "`masses` must hold one number a node, finite and not negative. Got shape "
+            f"{values.shape} for {n_nodes} nodes, smallest {values.min(initial=np.inf)}; pass None "
+            "for the degrees."
         )
     return read_only(values)
