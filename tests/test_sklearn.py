@@ -107,7 +107,7 @@ def test_neighbors_transformer_as_first_step(blobs):
     X, y = blobs
     y = np.where(np.arange(60) % 5 == 0, y, -1)
     transformer = KNeighborsTransformer(n_neighbors=5, mode="distance")
-    pipeline = make_pipeline(transformer, TVRLS(graph=Graph.from_distances, random_state=0))
+    pipeline = make_pipeline(transformer, tvsvm.TVRLS(graph=Graph.from_distances, random_state=0))
     assert pipeline.fit(X, y).score(X, blobs[1]) > 0.9
 
 
