@@ -4,8 +4,8 @@ Two moons, two labels
 
 Two classes that no straight line separates, and the first row of each is labelled. A support
 vector machine sees the labels alone; ``LabelSpreading`` spreads them smoothly over a neighbour
-graph; total variation and the Cheeger cut look for the cheapest cut of that graph that respects
-them.
+graph; the Cheeger cut, and with it ``AutoTV`` here, looks for the cheapest balanced cut of that graph
+that respects them.
 """
 
 import matplotlib.pyplot as plt
@@ -13,13 +13,13 @@ import numpy as np
 from sklearn.datasets import make_moons
 from sklearn.semi_supervised import LabelSpreading
 
-from tvsvm import SVM, TVSVM, CheegerSVM
+from tvsvm import SVM, AutoTV, CheegerSVM
 
 models = {
     "SVM": SVM(),
     "LabelSpreading": LabelSpreading(kernel="knn", n_neighbors=10, alpha=0.99, max_iter=1000),
-    "TVSVM": TVSVM(random_state=0),
     "CheegerSVM": CheegerSVM(random_state=0),
+    "AutoTV": AutoTV(random_state=0),
 }
 
 
