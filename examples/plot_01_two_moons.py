@@ -4,8 +4,8 @@ Two moons, two labels
 
 Two classes that no straight line separates, and the first row of each is labelled. A support
 vector machine sees the labels alone; ``LabelSpreading`` spreads them smoothly over a neighbour
-graph; the Cheeger cut, and with it ``AutoTV`` here, looks for the cheapest balanced cut of that graph
-that respects them.
+graph; the Cheeger cut, and with it ``AutoTV`` here, looks for the cheapest balanced cut of that
+graph that respects them.
 """
 
 import matplotlib.pyplot as plt
