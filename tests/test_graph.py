@@ -11,7 +11,8 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_ne
 
 from tvsvm.graph import Graph, knn_graph
 
-ARRAYS = ["order", "edges", "edge_weights", "indptr", "heads", "degrees", "component_labels"]
+ARRAYS = ["order", "edges", "edge_weights", "indptr", "heads", "crossing", "degrees"]
+ARRAYS += ["component_labels"]
 WEIGHTS = ["gaussian", "selftuning", "uniform", "distance"]
 
 
@@ -50,6 +51,10 @@ def test_edges_and_energies_say_the_same_as_the_affinity(W, seed):
     assert (graph.heads > tails).all()
     assert (np.diff(tails * n_nodes + graph.heads) > 0).all()
     np.testing.assert_array_equal(graph.edge_weights, W[graph.edges[:, 0], graph.edges[:, 1]])
+    assert np.count_nonzero(np.diff(graph.component_labels[graph.order])) < graph.n_components
+    for p in range(graph.middle):
+        heads = graph.heads[graph.indptr[p] : graph.indptr[p + 1]]
+        assert graph.crossing[p] == graph.indptr[p] + np.sum(heads < graph.middle)
 
     F = np.random.default_rng(seed).normal(size=(n_nodes, 3))
     i, j = graph.edges.T
@@ -156,6 +161,16 @@ def test_order_keeps_neighbors_close():
     graph = Graph(W + W.T)
     position = np.argsort(graph.order)
     assert abs(np.diff(position[graph.edges], axis=1)).max() <= 2
+
+
+def test_halves_have_like_numbers_of_edges_and_few_between():
+    rng = np.random.default_rng(0)
+    graph = knn_graph(rng.normal(size=(2000, 3)))
+    inside = graph.crossing - graph.indptr[: graph.middle]
+    between = np.sum(graph.indptr[1 : graph.middle + 1] - graph.crossing)
+    second = graph.n_edges - graph.indptr[graph.middle]
+    assert between < 0.1 * graph.n_edges
+    assert abs(inside.sum() - second) < 0.05 * graph.n_edges
 
 
 def test_a_hub_does_not_take_quadratic_time():

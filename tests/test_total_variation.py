@@ -192,18 +192,19 @@ def test_warm_start_with_less_strength_is_clipped():
     assert np.all(np.abs(weak.dual) <= 0.1 * graph.edge_weights + 1e-15)
 
 
-def test_threads_give_the_same_answer(monkeypatch):
+@pytest.mark.parametrize("strength", [0.05, 0.5, 20.0])
+@pytest.mark.parametrize("options", [{}, {"simplex": True}, {"fixed": [0, 7]}, {"tol": 1e-8}])
+def test_threads_give_the_same_digits(monkeypatch, options, strength):
     monkeypatch.setattr(total_variation, "WORTH_THREADS", 1)
-    rng = np.random.default_rng(0)
     graph = grid(20)
-    Z = rng.standard_normal((400, 7))
-    for options in ({}, {"simplex": True}):
-        one = graph_tv_prox(graph, Z, 0.5, tol=1e-8, **options)
-        three = graph_tv_prox(graph, Z, 0.5, tol=1e-8, n_jobs=3, **options)
-        np.testing.assert_allclose(one.solution, three.solution, atol=1e-3)
-        assert three.converged
-        again = graph_tv_prox(graph, Z, 0.5, tol=1e-8, n_jobs=3, **options)
-        np.testing.assert_array_equal(again.solution, three.solution)
+    Z = np.random.default_rng(0).standard_normal((400, 7))
+    one = graph_tv_prox(graph, Z, strength, **options)
+    assert one.converged
+    for n_jobs in (2, 3, -1):
+        more = graph_tv_prox(graph, Z, strength, n_jobs=n_jobs, **options)
+        np.testing.assert_array_equal(more.solution, one.solution)
+        np.testing.assert_array_equal(more.dual, one.dual)
+        assert (more.gap, more.n_iter) == (one.gap, one.n_iter)
 
 
 def test_float32_stays_float32_and_is_close():

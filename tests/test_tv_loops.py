@@ -5,8 +5,14 @@ import pytest
 from references import grid, random_graph, tv_problem_with_known_solution
 
 from tvsvm.solvers import _tv_flow, _tv_sweeps
+from tvsvm.solvers._helper import Helper
 from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_sweeps import HALF_REGISTER
+
+
+def everything(graph):
+    """All nodes, where their edges begin and where these end."""
+    return np.arange(graph.n_nodes), graph.indptr[:-1], graph.indptr[1:]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -35,7 +41,7 @@ def test_flow_leaves_no_more_gap_than_allowed(allowed):
     layout = _tv_flow.arcs(graph.indptr, graph.heads)
     assert _tv_flow.solve_column(*layout, bound, np.ones_like(g), g, p, x, allowed, 10**9)
     gap, _ = _tv_sweeps.gap_and_value(
-        graph.indptr, graph.heads, graph.edge_weights, np.array([2.0]),
+        *everything(graph), graph.heads, graph.edge_weights, np.array([2.0]),
         z[graph.order][:, None], g[:, None], p[:, None], x[:, None],
     )  # fmt: skip
     assert 0 < gap[0] <= 400 * allowed
@@ -53,24 +59,25 @@ def test_flow_out_of_work_leaves_a_feasible_dual():
     np.testing.assert_allclose(g, (z - graph.difference_adjoint(p))[graph.order], atol=1e-12)
 
 
+@pytest.mark.parametrize("scattered", [None, True])
 @pytest.mark.parametrize("within", [None, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("halves", range(1, 10))
-def test_vector_sweep_equals_scalar_sweep(dtype, halves, within):
+def test_vector_sweep_equals_scalar_sweep(dtype, halves, within, scattered):
     rng = np.random.default_rng(0)
     graph = random_graph(rng, 40, density=0.2)
     c = halves * HALF_REGISTER // np.dtype(dtype).itemsize
     Z = rng.standard_normal((40, c)).astype(dtype)
     strength = rng.random(c).astype(dtype)
     weights = graph.edge_weights.astype(dtype)
-    edges = graph.indptr, graph.heads
+    edges = *everything(graph), graph.heads
     g, p = Z.copy(), np.zeros((graph.n_edges, c), dtype)
     for _ in range(3):
-        _tv_sweeps.sweep_blocks(*edges, weights, strength, g, p, within)
+        _tv_sweeps.sweep_blocks(*edges, weights, strength, g, p, within, scattered)
     for k in range(c):
         g1, p1 = Z[:, [k]].copy(), np.zeros((graph.n_edges, 1), dtype)
         for _ in range(3):
-            _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1, within)
+            _tv_sweeps.sweep_column(*edges, weights, strength[[k]], g1, p1, within, None)
         np.testing.assert_array_equal(g[:, k], g1[:, 0])
         np.testing.assert_array_equal(p[:, k], p1[:, 0])
 
@@ -82,13 +89,13 @@ def test_last_sweep_of_a_run_ends_within_the_bounds(dtype, columns):
     rng = np.random.default_rng(0)
     graph = random_graph(rng, 40, density=0.2)
     weights = (graph.edge_weights * 0.3 * np.finfo(dtype).eps).astype(dtype)
-    edges = Edges.of(graph.indptr, graph.heads, weights)
+    edges = Edges.of(graph, weights, Helper(False))
     strength = np.ones(columns, dtype)
     Z = rng.standard_normal((40, columns)).astype(dtype)
     g, p = Z.copy(), np.zeros((graph.n_edges, columns), dtype)
     loop = _tv_sweeps.sweep_column if columns == 1 else _tv_sweeps.sweep_blocks
     for _ in range(20):
-        loop(*edges, strength, g, p, None)
+        loop(*everything(graph), edges.heads, weights, strength, g, p, None, None)
     assert (np.abs(p) > weights[:, None]).any()
     edges.sweep(strength, g, p, 20)
     assert (np.abs(p) <= weights[:, None]).all()
@@ -106,13 +113,13 @@ def test_vector_loops_equal_their_formulas(p_type, c):
     tails = np.repeat(np.arange(30), np.diff(graph.indptr))
     steps = x[tails] - x[graph.heads]
     terms = w[:, None] * strength * np.abs(steps)
-    gap, value = _tv_sweeps.gap_and_value(graph.indptr, graph.heads, w, strength, z, g, p, x)
+    gap, value = _tv_sweeps.gap_and_value(*everything(graph), graph.heads, w, strength, z, g, p, x)
     np.testing.assert_allclose(value, terms.sum(axis=0) + 0.5 * ((x - z) ** 2).sum(axis=0))
     np.testing.assert_allclose(
         gap, (terms - p * steps).sum(axis=0) + 0.5 * ((x - g) ** 2).sum(axis=0)
     )
     primal = z.copy()
-    _tv_sweeps.push_dual(graph.indptr, graph.heads, p, primal)
+    _tv_sweeps.push_dual(*everything(graph), graph.heads, p, primal)
     np.add.at(primal, tails, p)
     np.subtract.at(primal, graph.heads, p)
     np.testing.assert_allclose(primal, z, atol=1e-12)

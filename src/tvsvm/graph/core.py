@@ -19,6 +19,8 @@ from tvsvm.graph.weights import (
 )
 from tvsvm.results import FloatArray, IntArray
 
+SMOOTHING = 10  # sweeps by which positions of nodes are averaged before they are cut in two
+
 
 class Graph:
     """Weighted undirected graph, immutable.
@@ -151,13 +153,41 @@ class Graph:
         """L = diag(degrees) - W, shape (N, N), read-only."""
         return read_only(csr_array(diags_array(self.degrees) - self._affinity))
 
-    @cached_property
+    @property
     def order(self) -> IntArray:
-        """Node at each position of the reverse Cuthill-McKee order, shape (N,)."""
+        """Node at each position, shape (N,): two halves, each in reverse Cuthill-McKee order.
+
+        Nodes of a component follow each other.
+        """
+        return self._halves[0]
+
+    @property
+    def middle(self) -> int:
+        """Position in `order` where the second half begins: few edges lead there from the first."""
+        return self._halves[1]
+
+    @cached_property
+    def _halves(self) -> tuple[IntArray, int]:
         indptr, indices = self._affinity.indptr, self._affinity.indices
-        by_degree = np.argsort(np.diff(indptr), kind="stable")
-        order = kernels.cuthill_mckee(indptr, indices, by_degree)
-        return read_only(np.ascontiguousarray(order[::-1]))
+        degrees = np.diff(indptr)
+        by_degree = np.argsort(degrees, kind="stable")
+        order = kernels.cuthill_mckee(indptr, indices, by_degree)[::-1]
+        # Few edges must lead from half to half. This order cut in the middle cuts 16 % of the
+        # edges of images; averaged over neighbours first, positions cut 3 to 5 %.
+        smooth = kernels.smoothed(indptr, indices, order, SMOOTHING)
+        # Of the components, which follow each other in the order, one at most is cut.
+        component = np.cumsum(np.diff(self.component_labels[order], prepend=-1) != 0)
+        by_value = np.lexsort((smooth[order], component))
+        work = np.cumsum(degrees[order[by_value]])
+        second = np.empty(order.size, dtype=bool)
+        second[by_value] = work > work[-1] / 2
+        order = np.concatenate((order[~second], order[second]))
+        return read_only(order), int(order.size - second.sum())
+
+    @cached_property
+    def crossing(self) -> IntArray:
+        """First edge of each position before `middle` that leads behind it, shape (middle,)."""
+        return read_only(kernels.crossing(self.indptr, self.heads, self.middle))
 
     @cached_property
     def _upper(self) -> tuple[IntArray, IntArray, FloatArray]:

@@ -45,6 +45,35 @@ def cuthill_mckee(indptr: IntArray, indices: IntArray, by_degree: IntArray) -> I
 
 
 @kernel
+def smoothed(indptr: IntArray, indices: IntArray, order: IntArray, sweeps: int) -> FloatArray:
+    """Positions in `order`, replaced by the means over their neighbours again and again."""
+    values = np.empty(order.size, np.float32)
+    for p in range(order.size):
+        values[order[p]] = p / order.size
+    for _ in range(sweeps):
+        for p in range(order.size):
+            u = order[p]
+            total = np.float32(0.0)
+            for e in range(indptr[u], indptr[u + 1]):
+                total += values[indices[e]]
+            if indptr[u] < indptr[u + 1]:
+                values[u] = total / np.float32(indptr[u + 1] - indptr[u])
+    return values
+
+
+@kernel
+def crossing(indptr: IntArray, heads: IntArray, middle: int) -> IntArray:
+    """First edge of each position before `middle` that leads behind it, or the end of its edges."""
+    first = np.empty(middle, np.int64)
+    for p in range(middle):
+        e = indptr[p + 1]
+        while e > indptr[p] and heads[e - 1] >= middle:
+            e -= 1
+        first[p] = e
+    return first
+
+
+@kernel
 def upper_edges(
     indptr: IntArray, indices: IntArray, data: FloatArray, order: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:

@@ -1,39 +1,123 @@
-"""A graph's edges as the graph-TV prox wants them, and the loops over all of them."""
+"""A graph's edges as the graph-TV prox wants them, and the loops over all of them.
 
-from typing import NamedTuple
+The nodes come in two halves: loops take the edges inside the first, those inside the second, and
+at last the few between. Two threads may take a half each, and touch no node from two sides: the
+result is the same to the last digit, whether there is a second thread and how fast it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tvsvm.results import FloatArray, IntArray
+from tvsvm.solvers import _tv_flow as flow
+from tvsvm.solvers._helper import Helper
+from tvsvm.solvers._tv_polish import average_pieces, join_pieces
 from tvsvm.solvers._tv_sweeps import gap_and_value, push_dual, sweep_blocks, sweep_column
 
+if TYPE_CHECKING:
+    from tvsvm.graph import Graph
 
-class Edges(NamedTuple):
+
+class Span(NamedTuple):
+    """Some nodes, ``nodes[t]`` with the edges ``begins[t]:ends[t]``."""
+
+    nodes: IntArray
+    begins: IntArray
+    ends: IntArray
+
+
+@dataclass(frozen=True)
+class Edges:
     """Layout as in `_tv_sweeps`, with unsigned indices."""
 
     indptr: IntArray
     heads: IntArray
     weights: FloatArray
+    inner: tuple[Span, Span]  # all edges inside a half of the nodes,
+    between: Span  # and those from the first to the second
+    halves: tuple[Span, Span]  # all edges, by the half they start in
+    helper: Helper
 
     @classmethod
-    def of(cls, indptr: IntArray, heads: IntArray, weights: FloatArray) -> "Edges":
-        """Edges from `Graph`'s arrays."""
-        return cls(indptr.view(np.uint64), heads.view(np.uint32), weights)
+    def of(cls, graph: Graph, weights: FloatArray, helper: Helper) -> Edges:
+        """The edges of a graph, with other weights."""
+        indptr, heads = graph.indptr.view(np.uint64), graph.heads.view(np.uint32)
+        crossing, m = graph.crossing.view(np.uint64), graph.middle
+        nodes, begins, ends = np.arange(graph.n_nodes, dtype=np.uint32), indptr[:-1], indptr[1:]
+        second = Span(nodes[m:], begins[m:], ends[m:])
+        leaving = np.flatnonzero(crossing < ends[:m])
+        return cls(
+            indptr,
+            heads,
+            weights,
+            inner=(Span(nodes[:m], begins[:m], crossing), second),
+            between=Span(nodes[leaving], crossing[leaving], ends[leaving]),
+            halves=(Span(nodes[:m], begins[:m], ends[:m]), second),
+            helper=helper,
+        )
+
+    @cached_property
+    def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Both directions of every edge, as flows need them."""
+        return flow.arcs(self.indptr, self.heads)
 
     def sweep(self, strength: FloatArray, g: FloatArray, p: FloatArray, times: int = 1) -> None:
         """Run Gauss-Seidel passes over the dual, in place; all arrays of one type."""
         loop = sweep_column if g.shape[1] == 1 else sweep_blocks
         weights = self.weights.astype(g.dtype, copy=False)
+
+        def sweep(within: bool | None, span: Span, scattered: bool | None) -> None:
+            loop(*span, self.heads, weights, strength, g, p, within, scattered)
+
         for left in range(times, 0, -1):
-            loop(self.indptr, self.heads, weights, strength, g, p, True if left == 1 else None)
+            self._over(partial(sweep, True if left == 1 else None))
 
     def primal(self, z: FloatArray, p: FloatArray, g: FloatArray) -> None:
         """g = z - Dᵀp from scratch: sweeps only keep it up to date, and rounding adds up."""
         g[:] = z
-        push_dual(self.indptr, self.heads, p, g)
+        self._over(lambda span, _: push_dual(*span, self.heads, p, g))
 
     def gap_and_value(
         self, strength: FloatArray, z: FloatArray, g: FloatArray, p: FloatArray, x: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Duality gap and objective of x for the dual p, per column."""
-        return gap_and_value(*self, strength, z, g, p, x)
+
+        def share(span: Span) -> tuple[FloatArray, FloatArray]:
+            return gap_and_value(*span, self.heads, self.weights, strength, z, g, p, x)
+
+        (gap, value), (other_gap, other_value) = self.helper.share(share, *self.halves)
+        return gap + other_gap, value + other_value
+
+    def polish(
+        self, strength: FloatArray, g: FloatArray, p: FloatArray, columns: IntArray, x: FloatArray
+    ) -> IntArray:
+        """Average g over the pieces joined by slack edges into columns of x; return their pieces.
+
+        All columns in one pass over the edges: the duals of an edge lie side by side in memory.
+        """
+        n, c = len(g), columns.size
+        parent = np.empty((n, c), dtype=np.uint32)
+        parent[:] = np.arange(n, dtype=np.uint32)[:, None]
+
+        def join(span: Span, _: bool | None) -> None:
+            join_pieces(*span, self.heads, self.weights, strength, p, columns, parent)
+
+        def average(which: IntArray) -> IntArray:
+            return average_pieces(which, columns, parent, g, x)
+
+        self._over(join)
+        return np.concatenate(self.helper.share(average, *np.array_split(np.arange(c), 2)))
+
+    def _over(self, loop: Callable[[Span, bool | None], None]) -> None:
+        """Run a loop that changes what belongs to the nodes at both ends of a span's edges.
+
+        It is told, by True or None, whether these nodes are scattered.
+        """
+        self.helper.share(lambda span: loop(span, None), *self.inner)
+        loop(self.between, True)

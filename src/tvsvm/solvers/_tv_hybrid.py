@@ -4,15 +4,15 @@ Sweeps bring a dual close very quickly when smoothing is weak or the dual is war
 mass has to travel far. Flow travels far cheaply and takes up the sweeps' dual where they stopped.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
+from tvsvm.solvers._helper import halves
 from tvsvm.solvers._tv_edges import Edges
-from tvsvm.solvers._tv_polish import polish
 from tvsvm.solvers._tv_sweeps import HALF_REGISTER, put_columns
 
 FIRST_CHECK = 6  # sweeps before the first look at the gap,
@@ -91,62 +91,49 @@ def solve_columns(
     dual: FloatArray | None,
     tol: float,
     max_iter: int,
-    jobs: int,
 ) -> Columns:
-    """`solve_free` with the columns shared out to threads, which then need not wait for each other.
-
-    Cutting the nodes between threads instead is slower: edges between the parts wait for both.
-    """
-    jobs = min(jobs, z.shape[1])
-    result = _empty_result(edges, z)
-
-    def solve(share: IntArray) -> int:
-        own = None if dual is None else dual[:, share]
-        return solve_free(edges, z[:, share], strength[share], own, tol, max_iter, result, share)
-
-    shares = np.array_split(np.arange(z.shape[1]), jobs)
-    if jobs == 1:
-        return result._replace(n_iter=solve(shares[0]))
-    with ThreadPoolExecutor(jobs) as pool:
-        return result._replace(n_iter=max(pool.map(solve, shares)))
-
-
-def solve_free(
-    edges: Edges,
-    z: FloatArray,
-    strength: FloatArray,
-    dual: FloatArray | None,
-    tol: float,
-    max_iter: int,
-    result: Columns,
-    columns: IntArray,
-) -> int:
     """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column, from a feasible dual or none.
 
-    Writes into these columns of the result and returns the number of sweeps. The dual may be
-    overwritten.
+    The dual may be overwritten.
     """
+    result = _empty_result(edges, z)
+    n_iter = np.zeros(z.shape[1], dtype=np.int64)
     block = _Block(edges, z, strength, dual, tol)
-    n_iter, run = 0, FIRST_CHECK
+
+    def write(block: _Block, columns: IntArray, all_: bool = False) -> None:
+        block.write(result, columns, all_)
+        n_iter[columns] = np.maximum(n_iter[columns], block.n_iter)
+
+    def sweep(block: _Block, columns: IntArray, run: int) -> None:
+        while True:
+            run = min(run, max_iter - block.n_iter)
+            block.sweep(run)
+            slow = block.look()
+            for k in np.flatnonzero(slow):
+                edges.helper.give(partial(end, block.take(np.array([k])), columns[[k]]))
+            stop = block.n_iter >= max_iter
+            # Columns that are done cost as much as the others: drop them once they fill half.
+            if stop or 2 * block.width(block.open.sum()) <= block.width(columns.size):
+                write(block, columns, stop)
+                left = np.flatnonzero(block.open)
+                if stop or left.size == 0:
+                    return
+                block, columns = block.take(left), columns[left]
+            run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
+
+    def end(block: _Block, columns: IntArray) -> None:
+        block.end_by_flow()
+        if block.open.any():
+            sweep(block, columns, FIRST_CHECK)
+        else:
+            write(block, columns)
+
     if dual is None:
         block.note_gap()
-    else:
-        run = 0  # a warm dual may be good enough as it is
-    while True:
-        run = min(run, max_iter - n_iter)
-        block.sweep(run)
-        n_iter += run
-        open_ = block.look(n_iter)
-        last = n_iter >= max_iter
-        # Columns that are done cost as much as the others: drop them once they fill half.
-        if last or 2 * block.width(int(open_.sum())) <= block.width(columns.size):
-            leaving = ~open_ | last
-            block.write(result, columns, leaving)
-            columns = columns[~leaving]
-            if columns.size == 0:
-                return n_iter
-            block = block.keep(~leaving)
-        run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
+    # A warm dual may be good enough as it is.
+    sweep(block, np.arange(z.shape[1]), FIRST_CHECK if dual is None else 0)
+    edges.helper.finish()
+    return result._replace(n_iter=int(n_iter.max()))
 
 
 def _empty_result(edges: Edges, z: FloatArray) -> Columns:
@@ -181,52 +168,58 @@ class _Block:
         self.value: FloatArray = np.zeros(width)
         self.raw_gap: FloatArray = np.zeros(width)
         self.floor = rounding_floor(self.z)
-        self.flow_tried = np.zeros(width, dtype=bool)
-        self.in_vain = np.zeros(width, dtype=bool)
-        self.looked_at = 0
+        self.rate: FloatArray = np.full(width, np.inf)  # at which log(raw_gap) falls, a sweep
+        self.in_vain = np.zeros(width, dtype=bool)  # polished
+        self.elsewhere = np.zeros(width, dtype=bool)  # taken by a block of its own
+        self.flow_tried = False
+        self.n_iter = self.looked_at = 0
 
     def width(self, columns: int) -> int:
         """How many columns a sweep of so many would take."""
         return padded_width(columns, self.dual.dtype)
 
+    @property
+    def open(self) -> BoolArray:
+        """Columns of this block that are not solved yet."""
+        return ((self.gap > self._target()) & ~self.elsewhere)[: self.n_columns]
+
     def sweep(self, times: int) -> None:
         """Improve the dual; g is made anew from it by the look that follows."""
         g = self.g.astype(self.dual.dtype, copy=False)
         self.edges.sweep(self.sweep_strength, g, self.dual, times)
+        self.n_iter += times
 
-    def look(self, n_iter: int) -> BoolArray:
-        """Certify the columns, finish slow ones by flow; return which remain open."""
-        before, sweeps = self.raw_gap, n_iter - self.looked_at
+    def look(self) -> BoolArray:
+        """Certify the columns; return which are to be ended by flow."""
+        before, sweeps = self.raw_gap, self.n_iter - self.looked_at
+        self.looked_at = self.n_iter
         self.edges.primal(self.z, self.dual, self.g)
         self.x[:] = self.g
         self.note_gap()
-        k = np.flatnonzero(self._open())
-        per_sweep = np.log(before[k] / self.raw_gap[k]) / sweeps if sweeps else np.full(k.size, 1e9)
+        k = np.flatnonzero(self.open)
+        if sweeps:
+            self.rate[k] = np.log(before[k] / self.raw_gap[k]) / sweeps
         # Polishing costs as much as many wide sweeps: only where it may end the column's solve, and
         # not again at once where it gained next to nothing.
         near = (self.gap[k] < POLISH_WITHIN * self._target()[k]) & ~self.in_vain[k]
-        worth = near | self._slow(k, per_sweep, np.ones_like(k)) | (self.gap.size == 1)
-        k, per_sweep = k[worth], per_sweep[worth]
+        k = k[near | self._slow(k, np.ones_like(k)) | (self.gap.size == 1)]
         pieces = self._polish(k)
         self.in_vain[:] = False
         self.in_vain[k] = self.gap[k] > 0.9 * self.raw_gap[k]
-        slow = self._open()[k] & ~self.flow_tried[k] & self._slow(k, per_sweep, pieces)
-        self._finish_by_flow(k[slow])
-        self.looked_at = n_iter
-        return self._open()[: self.n_columns]
+        slow = np.zeros(self.n_columns, dtype=bool)
+        if not self.flow_tried:
+            slow[k] = self.open[k] & self._slow(k, pieces)
+        return slow
 
     def _target(self) -> FloatArray:
         return self.tol * self.value + self.floor
-
-    def _open(self) -> BoolArray:
-        return self.gap > self._target()
 
     def _polish(self, columns: IntArray) -> IntArray:
         """Take the polished version of columns where it is better; returns their pieces."""
         pieces = np.ones_like(columns)
         if columns.size:
             candidate = self.g.copy()
-            pieces = polish(*self.edges, self.strength, self.g, self.dual, columns, candidate)
+            pieces = self.edges.polish(self.strength, self.g, self.dual, columns, candidate)
             self._improve(candidate)
         return pieces
 
@@ -234,7 +227,7 @@ class _Block:
         """Take the columns of another primal that have a smaller gap."""
         gap, value = self._gap(candidate)
         better = gap < self.gap
-        self.x[:, better] = candidate[:, better]
+        self._put(self.x, np.flatnonzero(better), candidate, np.flatnonzero(better))
         self.gap, self.value = np.where(better, gap, self.gap), np.where(better, value, self.value)
 
     def _gap(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -245,53 +238,54 @@ class _Block:
         self.gap, self.value = self._gap(self.g)
         self.raw_gap = self.gap.copy()
 
-    def _slow(self, k: IntArray, per_sweep: FloatArray, pieces: IntArray) -> BoolArray:
-        """Where sweeping on, at this logarithmic rate, is predicted to cost more than flow."""
-        left = np.log(np.maximum(self.gap[k] / self._target()[k], 1.0))
+    def _slow(self, k: IntArray, pieces: IntArray) -> BoolArray:
+        """Where sweeping on is predicted to cost more than flow."""
         by_flow = FLOW_COST + FLOW_COST_OF_PIECES * pieces**0.45
+        left = np.log(np.maximum(self.gap[k] / self._target()[k], 1.0))
         by_sweeps = left * (SWEEP_COST if self.gap.size == 1 else WIDE_SWEEP_COST)
-        return by_sweeps > per_sweep * by_flow
+        return by_sweeps > self.rate[k] * by_flow
 
-    def _finish_by_flow(self, columns: IntArray) -> None:
-        if columns.size == 0:
-            return
-        arcs, mass = flow.arcs(*self.edges[:2]), np.ones(len(self.z))
-        candidate = self.x.copy()
+    def end_by_flow(self) -> None:
+        """Solve the columns but for half of the gap allowed."""
+        mass, solution = np.ones(len(self.z)), np.zeros_like(self.x)
         # The minimum is not below value - gap, so this is at most half of what will be allowed.
         allowed = 0.5 * self.tol * np.maximum(self.value - self.gap, 0.0) / len(self.z)
-
-        for k in columns:
+        for k in range(self.n_columns):
             bound = (self.edges.weights * self.strength[k]).astype(np.float64)
             g, p = (np.array(a[:, k], dtype=np.float64) for a in (self.g, self.dual))
-            x = np.empty_like(g)
-            limit = FLOW_LIMIT * bound.size
-            flow.solve_column(*arcs, bound, mass, g, p, x, allowed[k], limit)
-            self.dual[:, k], candidate[:, k] = towards_zero(p, self.dual.dtype), x
-
-        self.flow_tried[columns] = True
+            x, limit = np.empty_like(g), FLOW_LIMIT * bound.size
+            flow.solve_column(*self.edges.arcs, bound, mass, g, p, x, allowed[k], limit)
+            self.dual[:, k], solution[:, k] = towards_zero(p, self.dual.dtype), x
         self.edges.primal(self.z, self.dual, self.g)
-        # The dual changed, so the gap of the old primal is not known any more.
-        self.gap[columns] = np.inf
-        self._improve(candidate)
+        self.gap[:] = np.inf  # of the old primal, for the new dual, is not known
+        self._improve(solution)
+        self.flow_tried = True
 
-    def keep(self, which: BoolArray) -> "_Block":
-        """The same block with only the columns marked."""
-        index = np.flatnonzero(which)
-        small = _Block(
-            self.edges, self.z[:, index], self.strength[index], self.dual[:, index], self.tol
-        )
-        small.x[:, : index.size] = self.x[:, index]
-        for name in ("gap", "value", "raw_gap", "flow_tried", "in_vain"):
-            getattr(small, name)[: index.size] = getattr(self, name)[index]
-        small.looked_at = self.looked_at
-        return small
+    def take(self, index: IntArray) -> "_Block":
+        """A block of some of the columns, which leave this one."""
+        self.elsewhere[index] = True
+        z, dual = self.z[:, index], self.dual[:, index]
+        taken = _Block(self.edges, z, self.strength[index], dual, self.tol)
+        for name in ("gap", "value", "raw_gap", "rate", "in_vain"):
+            getattr(taken, name)[: index.size] = getattr(self, name)[index]
+        taken.flow_tried, taken.n_iter = self.flow_tried, self.n_iter
+        taken.looked_at = self.looked_at
+        return taken
 
-    def write(self, result: Columns, columns: IntArray, which: BoolArray) -> None:
-        """Put the marked columns where they belong in the result."""
-        index = np.flatnonzero(which)
+    def write(self, result: Columns, columns: IntArray, all_: bool) -> None:
+        """Put columns that are solved, or all, where they belong in the result."""
+        index = np.flatnonzero(~self.elsewhere[: self.n_columns] & (all_ | ~self.open))
         into = columns[index]
-        put_columns(result.x, into, self.x, index)
-        put_columns(result.dual, into, self.dual, index)
+        self._put(result.x, into, self.x, index)
+        self._put(result.dual, into, self.dual, index)
         result.gap[into] = self.gap[index]
         result.value[into] = self.value[index]
-        result.open[into] = self._open()[index]
+        result.open[into] = self.open[index]
+
+    def _put(
+        self, target: FloatArray, into: IntArray, source: FloatArray, columns: IntArray
+    ) -> None:
+        def put(rows: slice) -> None:
+            put_columns(target[rows], into, source[rows], columns)
+
+        self.edges.helper.share(put, *halves(len(source)))

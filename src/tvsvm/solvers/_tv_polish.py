@@ -13,48 +13,54 @@ SLACK = 0.99999  # a dual below this share of its bound is strictly inside it
 
 
 @kernel
-def polish(
-    indptr: IntArray,
+def join_pieces(
+    nodes: IntArray,
+    begins: IntArray,
+    ends: IntArray,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
-    g: FloatArray,
     p: FloatArray,
     columns: IntArray,
-    x: FloatArray,
-) -> IntArray:
-    """Average g over the pieces joined by slack edges, into columns of x; return their pieces.
+    parent: IntArray,
+) -> None:
+    """Join the ends of slack edges, in a tree for each of the columns, in place.
 
     All columns in one pass over the edges: the duals of an edge lie side by side in memory.
     """
-    n = indptr.size - 1
-    parent = np.empty((n, columns.size), dtype=np.uint32)
-    for i in range(n):
-        parent[i] = i
-    for i in range(n):
-        for e in range(indptr[i], indptr[i + 1]):
+    for t in range(begins.size):
+        for e in range(begins[t], ends[t]):
             w = weights[e] * SLACK
-            for t in range(columns.size):
-                k = columns[t]
+            for c in range(columns.size):
+                k = columns[c]
                 if abs(p[e, k]) < w * strength[k]:
-                    _join(parent, t, i, heads[e])
-    pieces = np.zeros(columns.size, dtype=np.int64)
+                    _join(parent, c, nodes[t], heads[e])
+
+
+@kernel
+def average_pieces(
+    which: IntArray, columns: IntArray, parent: IntArray, g: FloatArray, x: FloatArray
+) -> IntArray:
+    """Average g over the pieces into x, for which of the columns; return their pieces."""
+    n = parent.shape[0]
+    pieces = np.zeros(which.size, dtype=np.int64)
     total = np.zeros(n)
     count = np.zeros(n, dtype=np.int32)
-    for t in range(columns.size):
-        k = columns[t]
+    for t in range(which.size):
+        c = which[t]
+        k = columns[c]
         total[:] = 0.0
         count[:] = 0
         for i in range(n):
-            root = parent[parent[i, t], t]
-            parent[i, t] = root
+            root = parent[parent[i, c], c]
+            parent[i, c] = root
             total[root] += g[i, k]
             count[root] += 1
         for i in range(n):
-            if parent[i, t] == i:
+            if parent[i, c] == i:
                 pieces[t] += 1
                 total[i] /= count[i]
-            x[i, k] = total[parent[i, t]]
+            x[i, k] = total[parent[i, c]]
     return pieces
 
 

@@ -98,24 +98,24 @@ def solve_primal_dual(
     p = first_dual(edges, dual, z.shape[1], z.dtype)
     divergence, v, nearest, new = (np.empty_like(z) for _ in range(4))
     edges.primal(z, p, v)
-    rows.project(v, nearest)
+    rows.project(v, nearest, edges.helper)
     x, ahead = nearest.copy(), nearest.copy()
     ascend = ascend_column if z.shape[1] == 1 else ascend_columns
     tau = 1.0
-    sigma = 1.0 / (tau * largest_degree_sum(*edges[:2]))
+    sigma = 1.0 / (tau * largest_degree_sum(edges.indptr, edges.heads))
     floor = rounding_floor(z).sum() + rows.rounding_floor(z.dtype)
     n_iter = 0
     while True:
         edges.primal(z, p, v)
-        rows.project(v, nearest)
+        rows.project(v, nearest, edges.helper)
         gap, value = certify(edges, z, strength, p, v, nearest, x)
         open_ = gap > tol * value + floor
         if not open_ or n_iter >= max_iter:
             return joint_columns(x, p, gap, value, open_, n_iter)
         for _ in range(min(CHECK_EVERY, max_iter - n_iter)):
-            ascend(*edges, strength, ahead, sigma, p, divergence)
+            ascend(edges.indptr, edges.heads, edges.weights, strength, ahead, sigma, p, divergence)
             descend(z, x, divergence, tau, new)
-            rows.project(new, new)
+            rows.project(new, new, edges.helper)
             theta = 1.0 / np.sqrt(1.0 + 2.0 * tau)
             tau, sigma = theta * tau, sigma / theta
             extrapolate(x, new, theta, ahead)

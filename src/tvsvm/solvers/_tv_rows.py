@@ -9,6 +9,7 @@ import numpy as np
 
 from tvsvm.results import BoolArray, FloatArray
 from tvsvm.solvers import _tv_flow as flow
+from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_hybrid import (
     CHECK_GROWTH,
@@ -48,11 +49,11 @@ class RowConstraint:
         eps = float(np.finfo(dtype).eps)
         return 0.5 * eps * self.fixed.size if self.simplex else 0.0
 
-    def project(self, v: FloatArray, out: FloatArray) -> None:
+    def project(self, v: FloatArray, out: FloatArray, helper: Helper) -> None:
         """Write the projection of `v` into `out`; columns beyond the problem's are padding."""
         c = self.n_columns
         if self.simplex:
-            project_rows(v[:, :c], out[:, :c])
+            helper.share(lambda rows: project_rows(v[rows, :c], out[rows, :c]), *halves(len(v)))
         else:
             out[:] = v
         out[self.fixed, :c] = self.values
@@ -89,7 +90,7 @@ def solve_rows(
         run = min(run, max_iter - n_iter)
         moving = v.astype(dtype)
         for _ in range(run):
-            rows.project(moving, x)
+            rows.project(moving, x, edges.helper)
             moving -= x
             edges.sweep(sweep_strength, x, p)
             moving += x
@@ -119,7 +120,6 @@ def _flow(
     allowed: float,
 ) -> None:
     """Improve the dual of fixed rows by flow, in place, until it is allowed to end; v = z - Dᵀp."""
-    arcs = flow.arcs(*edges[:2])
     mass = np.where(rows.fixed, HEAVY, 1.0)
     share = allowed / (len(v) * rows.n_columns)
     for k in range(rows.n_columns):
@@ -128,7 +128,7 @@ def _flow(
         values = rows.values[:, k]
         g[rows.fixed] = values + (g[rows.fixed] - values) / HEAVY
         x = np.empty_like(g)
-        flow.solve_column(*arcs, bound, mass, g, dual, x, share, FLOW_LIMIT * bound.size)
+        flow.solve_column(*edges.arcs, bound, mass, g, dual, x, share, FLOW_LIMIT * bound.size)
         p[:, k] = towards_zero(dual, p.dtype)
 
 
@@ -168,10 +168,12 @@ def _best_primal(
     """Best primal for the dual p, with its gap and value; makes v = z - Dᵀp anew."""
     edges.primal(z, p, v)
     nearest = np.zeros_like(v)
-    rows.project(v, nearest)
+    rows.project(v, nearest, edges.helper)
     gap, value = certify(edges, z, strength, p, v, nearest, nearest)
-    polished = polish_rows(*edges, strength, p, rows.fixed, nearest, v)
-    rows.project(polished, polished)
+    polished = polish_rows(
+        edges.indptr, edges.heads, edges.weights, strength, p, rows.fixed, nearest, v
+    )
+    rows.project(polished, polished, edges.helper)
     polished_gap, polished_value = certify(edges, z, strength, p, v, nearest, polished)
     if polished_gap < gap:
         return polished, polished_gap, polished_value

@@ -1,9 +1,10 @@
 """Loops of the graph-TV prox over edges: sweeps on the dual, its primal, duality gap.
 
-Arrays follow `Graph`'s layout: nodes by position, edge e from position i to ``heads[e]`` > i with
-``indptr[i] <= e < indptr[i + 1]``. Columns are functions; column k bounds the dual of edge e by
-``strength[k] * weights[e]``. Throughout, ``g = z - Dᵀp``. Indices are unsigned: for signed ones
-numba tests on every access whether they count from the end, which costs up to half the time.
+Arrays follow `Graph`'s layout: nodes by position, edge e from position i to ``heads[e]`` > i. A
+loop is given some nodes and edges of theirs, ``begins[t] <= e < ends[t]`` of node ``nodes[t]``.
+Columns are functions; column k bounds the dual of edge e by ``strength[k] * weights[e]``.
+Throughout, ``g = z - Dᵀp``. Indices are unsigned: for signed ones numba tests on every access
+whether they count from the end, which costs up to half the time.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ from tvsvm.results import FloatArray, IntArray
 # Columns are updated by AVX2 registers, two at once where there are so many: an update waits for
 # the one before, and meanwhile there is time for another. Half a register for what remains.
 REGISTER, HALF_REGISTER = 32, 16  # bytes
-AHEAD = 16  # edges before a node's values are needed, they are fetched
+AHEAD = 16  # edges before a node's values are needed, they are fetched,
+NODES_AHEAD = 8  # or so many nodes before, where these are scattered
 LANES = 4  # of float64
 # Over-relaxation: an edge moves its ends so many times as far as would make them meet. Measured 1.1
 # to 1.2 times faster than 1; any value between 0 and 2 converges.
@@ -83,11 +85,15 @@ class _Lanes:
         later, last = (b.add(a, ir.Constant(a.type, n)) for a, n in ((e[1], AHEAD), (size, -1)))
         later = b.select(b.icmp_signed("<", later, last), later, last)
         head = (heads[0].dtype, b.load(self.item(heads, (types.intp, later))))
+        self.prefetch(self.item(array, head, k))
+
+    def prefetch(self, item: Any) -> None:
+        """Ask for one cache line: to be written, into all levels of the cache, data."""
+        b = self.builder
         place, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [place, flag, flag, flag])
         prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
-        # To be written, into all levels of the cache, data.
-        b.call(prefetch, [b.bitcast(self.item(array, head, k), place), flag(1), flag(3), flag(1)])
+        b.call(prefetch, [b.bitcast(item, place), flag(1), flag(3), flag(1)])
 
     @contextmanager
     def edges(self, begin: Any, end: Any, heads: Any) -> Iterator[tuple[Any, Any]]:
@@ -211,33 +217,57 @@ def _make_node_gap() -> Any:
     return intrinsic(node_gap)
 
 
+def _make_node_fetch() -> Any:
+    """Ask for what a node, its edge e and the head of that have."""
+
+    def node_fetch(_typing: Any, g: Any, i: Any, p: Any, e: Any, heads: Any) -> Any:
+        return types.void(g, i, p, e, heads), generate
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        g, i, p, e, heads = zip(signature.args, arguments, strict=True)
+        v = _Lanes(context, builder, g[0].dtype, 1)
+        zero = (types.intp, ir.IntType(64)(0))
+        v.prefetch(v.item(g, i, zero))
+        v.prefetch(v.item(p, e, zero))
+        v.prefetch(v.item(g, (heads[0].dtype, builder.load(v.item(heads, e))), zero))
+        return context.get_dummy_value()
+
+    return intrinsic(node_fetch)
+
+
 _step_two = _make_node_step(REGISTER, REGISTER)
 _step_one_and_half = _make_node_step(REGISTER, HALF_REGISTER)
 _step_one, _step_half = _make_node_step(REGISTER), _make_node_step(HALF_REGISTER)
-_node_push, _node_gap = _make_node_push(), _make_node_gap()
+_node_fetch, _node_push, _node_gap = _make_node_fetch(), _make_node_push(), _make_node_gap()
 
 
 @kernel
 def sweep_blocks(
-    indptr: IntArray,
+    nodes: IntArray,
+    begins: IntArray,
+    ends: IntArray,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
     g: FloatArray,
     p: FloatArray,
     within: bool | None,
+    scattered: bool | None,
 ) -> None:
     """Gauss-Seidel over the edges, in place; the columns fill half registers.
 
     Rounding may leave duals outside their bounds, by as much as it moves g, unless they are held
-    within, which costs a seventh more. Whether, is said by True or None: numba compiles one loop
-    for each, without a test inside.
+    within, which costs a seventh more. Whether, and whether the nodes are scattered, is said by
+    True or None: numba compiles one loop for each, without a test inside.
     """
     lanes, half = REGISTER // g.itemsize, HALF_REGISTER // g.itemsize
     rest = g.shape[1] % (2 * lanes)
     full = g.shape[1] - rest
-    for i in range(indptr.size - 1):
-        begin, end = indptr[i], indptr[i + 1]
+    for t in range(begins.size):
+        i, begin, end = nodes[t], begins[t], ends[t]
+        if scattered is not None:
+            later = min(t + NODES_AHEAD, begins.size - 1)
+            _node_fetch(g, nodes[later], p, begins[later], heads)
         for k in range(0, full, 2 * lanes):
             _step_two(g, i, begin, end, heads, p, k, weights, strength, within)
         if rest == lanes + half:
@@ -250,13 +280,16 @@ def sweep_blocks(
 
 @kernel
 def sweep_column(
-    indptr: IntArray,
+    nodes: IntArray,
+    begins: IntArray,
+    ends: IntArray,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
     g: FloatArray,
     p: FloatArray,
     within: bool | None,
+    scattered: bool | None,
 ) -> None:
     """`sweep_blocks` for a single column.
 
@@ -265,9 +298,10 @@ def sweep_column(
     next edge waits for.
     """
     own, other = g.dtype.type(1.0 - OVER / 2), g.dtype.type(OVER / 2)
-    for i in range(indptr.size - 1):
+    for t in range(begins.size):
+        i = nodes[t]
         gi = g[i, 0]
-        for e in range(indptr[i], indptr[i + 1]):
+        for e in range(begins[t], ends[t]):
             bound = weights[e] * strength[0]
             j = heads[e]
             gj = g[j, 0]
@@ -300,22 +334,27 @@ def put_columns(target: FloatArray, into: IntArray, source: FloatArray, columns:
 
 
 @kernel
-def push_dual(indptr: IntArray, heads: IntArray, p: FloatArray, g: FloatArray) -> None:
+def push_dual(
+    nodes: IntArray, begins: IntArray, ends: IntArray, heads: IntArray, p: FloatArray, g: FloatArray
+) -> None:
     """Subtract Dᵀp from g, in place."""
     columns = g.shape[1]
     full = columns - columns % LANES
-    for i in range(indptr.size - 1):
+    for t in range(begins.size):
+        i, begin, end = nodes[t], begins[t], ends[t]
         for k in range(0, full, LANES):
-            _node_push(g, i, indptr[i], indptr[i + 1], heads, p, k)
+            _node_push(g, i, begin, end, heads, p, k)
         for k in range(full, columns):
-            for e in range(indptr[i], indptr[i + 1]):
+            for e in range(begin, end):
                 g[i, k] -= p[e, k]
                 g[heads[e], k] += p[e, k]
 
 
 @kernel
 def gap_and_value(
-    indptr: IntArray,
+    nodes: IntArray,
+    begins: IntArray,
+    ends: IntArray,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
@@ -324,29 +363,30 @@ def gap_and_value(
     p: FloatArray,
     x: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Duality gap and objective of x, per column.
+    """Share of these nodes in the duality gap and objective of x, per column.
 
     gap = Σ_e (bound_e |Dx|_e - p_e (Dx)_e) + ½|x - g|², a sum of terms that cannot be negative:
     nothing cancels, so a small gap is a small gap.
     """
-    n, columns = x.shape
+    columns = x.shape[1]
     gap = np.zeros(columns)
     value = np.zeros(columns)
     full = columns - columns % LANES
-    for i in range(n):
+    for t in range(begins.size):
+        i, begin, end = nodes[t], begins[t], ends[t]
         for k in range(0, full, LANES):
-            _node_gap(x, i, indptr[i], indptr[i + 1], heads, p, k, weights, strength, gap, value)
+            _node_gap(x, i, begin, end, heads, p, k, weights, strength, gap, value)
     for k in range(full, columns):
         slack, variation = 0.0, 0.0
-        for i in range(n):
-            here = np.float64(x[i, k])
-            for e in range(indptr[i], indptr[i + 1]):
+        for t in range(begins.size):
+            here = np.float64(x[nodes[t], k])
+            for e in range(begins[t], ends[t]):
                 step = here - np.float64(x[heads[e], k])
                 term = weights[e] * strength[k] * abs(step)
                 variation += term
                 slack += term - p[e, k] * step
         gap[k], value[k] = slack, variation
-    for i in range(n):
+    for i in nodes:
         for k in range(columns):
             off = np.float64(x[i, k]) - np.float64(g[i, k])
             gap[k] += 0.5 * off * off

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tvsvm.results import BoolArray, FloatArray, SolverResult, Status
+from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_hybrid import Columns, solve_columns
 from tvsvm.solvers._tv_primal_dual import solve_primal_dual
@@ -89,8 +90,8 @@ def graph_tv_prox(
         "hybrid": Gauss-Seidel over edges, and exact maximum flow where that is predicted to be
         faster. "primal-dual": the paper's accelerated primal-dual iteration.
     n_jobs : int, optional
-        Threads, as in scikit-learn: None means one, -1 all cores. Columns are shared out to them;
-        small problems and constrained rows take one. The result depends on it within `tol`.
+        Threads, as in scikit-learn: None means one, -1 all cores. More than two are not used, and
+        one is where the problem is small. The result is the same to the last digit.
 
     Returns
     -------
@@ -129,20 +130,26 @@ def graph_tv_prox(
             p_in[:, np.ptp(z_in, axis=0) == 0] = 0.0  # constants are their own solution
 
     jobs = joblib.effective_n_jobs(n_jobs) if graph.n_edges * c >= WORTH_THREADS else 1
-    edges = Edges.of(graph.indptr, graph.heads, weights)
-    if simplex or held.any() or method == "primal-dual":
-        rows = RowConstraint(z_in, simplex, held[graph.order])
-        solve = solve_primal_dual if method == "primal-dual" else solve_rows
-        columns = solve(edges, z_in, s_in, p_in, rows, tol, max_iter)
-    else:
-        columns = solve_columns(edges, z_in, s_in, p_in, tol, max_iter, jobs)
+    with Helper(jobs > 1) as helper:
+        edges = Edges.of(graph, weights, helper)
+        if simplex or held.any() or method == "primal-dual":
+            rows = RowConstraint(z_in, simplex, held[graph.order])
+            solve = solve_primal_dual if method == "primal-dual" else solve_rows
+            columns = solve(edges, z_in, s_in, p_in, rows, tol, max_iter)
+        else:
+            columns = solve_columns(edges, z_in, s_in, p_in, tol, max_iter)
+
+        p_out = columns.dual
+        helper.share(lambda rows: _scale(p_out[rows], scale), *halves(len(p_out)))
 
     solution = np.empty_like(z)
     solution[graph.order] = columns.x * scale + shift
     solution[held] = z[held]
-    p_out = columns.dual
-    p_out *= scale
     return _result(columns, solution, p_out, scale, np.ndim(Z))
+
+
+def _scale(rows: FloatArray, scale: FloatArray | float) -> None:
+    rows *= scale
 
 
 def _result(

@@ -1,0 +1,60 @@
+"""The second thread: shares work, takes what it is given, and hands on errors."""
+
+import threading
+
+import pytest
+
+from tvsvm.solvers._helper import Helper, halves
+
+
+def test_rows_are_cut_into_two_parts():
+    assert [list(range(5))[rows] for rows in halves(5)] == [[0, 1], [2, 3, 4]]
+    assert [list(range(1))[rows] for rows in halves(1)] == [[], [0]]
+
+
+@pytest.mark.parametrize("present", [False, True])
+def test_work_is_shared(present):
+    with Helper(present) as helper:
+        result = helper.share(lambda item: (item, threading.get_ident()), "mine", "others")
+    (mine, here), (others, there) = result
+    assert (mine, others) == ("mine", "others")
+    assert here == threading.get_ident()
+    assert (there != here) == present
+
+
+@pytest.mark.parametrize("present", [False, True])
+def test_all_that_is_given_is_done_and_may_give_more(present):
+    done = []
+    with Helper(present) as helper:
+
+        def work(item):
+            done.append(item)
+            if item < 3:
+                helper.give(lambda: work(item + 10))
+
+        for item in range(6):
+            helper.give(lambda item=item: work(item))
+        helper.finish()
+    assert sorted(done) == [0, 1, 2, 3, 4, 5, 10, 11, 12]
+
+
+def test_who_is_busy_is_not_asked_to_share():
+    held = threading.Event()
+    with Helper(True) as helper:
+        helper.give(held.wait)
+        here = threading.get_ident()
+        assert helper.share(lambda _: threading.get_ident(), 0, 1) == (here, here)
+        held.set()
+        helper.finish()
+
+
+def test_errors_reach_the_caller():
+    def fail(*_):
+        raise ValueError("no")
+
+    with Helper(True) as helper:
+        with pytest.raises(ValueError, match="no"):
+            helper.share(fail, 0, 1)
+        helper.give(fail)
+        with pytest.raises(ValueError, match="no"):
+            helper.finish()
