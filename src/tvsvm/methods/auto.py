@@ -15,6 +15,7 @@ import numpy as np
 from tvsvm._telling import part_of
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
+from tvsvm.methods.pairwise import pairwise, pairwise_at
 from tvsvm.methods.partition import (
     CUT_LIMIT,
     LESS_EVEN,
@@ -24,7 +25,6 @@ from tvsvm.methods.partition import (
     loss_of_evenness,
 )
 from tvsvm.methods.ratio import rounded, shares_of
-from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import balanced_cut, by_one_function
 from tvsvm.problem import MethodResult, Problem
@@ -46,6 +46,7 @@ FEW_MISSED = 0.1  # share of held-back labels: no more for a cut between cluster
 METHODS = ("smooth", "laplacian", "kernel", "balanced")
 
 Method = Callable[[Problem], MethodResult]
+Judged = Callable[[Problem, IntArray], FloatArray]  # values at some rows, for some of the labels
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def auto(
     favourite, reason = _from_the_cut(problem, candidates.near, candidates.first)
     # A balanced cut that is not the favourite was never the best one, and takes the longest.
     names = [name for name in METHODS if name != "balanced" or name == favourite]
-    methods = {name: getattr(candidates, name) for name in names}
+    methods = {name: candidates.judged(name) for name in names}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
     corrections = () if last is None else last[0].corrections
     fair = _fair(problem, corrections)
@@ -141,6 +142,16 @@ class _Candidates:
         method: Method = getattr(self, name)
         return method(self.problem)
 
+    def judged(self, name: str) -> Judged:
+        """One of them, by its name, for parts of the problem and only where labels were held back.
+
+        The functions of rows with a label are cheap there; the others come for all rows at once.
+        """
+        if name == "kernel":
+            return pairwise_at
+        method: Method = getattr(self, name)
+        return lambda part, rows: method(part).solution[rows]
+
     @cached_property
     def first(self) -> FloatArray:
         """A first guess."""
@@ -172,8 +183,8 @@ class _Candidates:
         return loss > UNEVEN and price(self.far) >= price(self.near)
 
     def kernel(self, problem: Problem) -> MethodResult:
-        """RLS."""
-        return supervised(problem, Squared(ETA), lam=LAM)
+        """Regression of the labels alone, one class against one other."""
+        return pairwise(problem)
 
     def laplacian(self, problem: Problem) -> MethodResult:
         """LapRLS."""
@@ -324,7 +335,7 @@ def _folds(problem: Problem, fair: BoolArray) -> tuple[IntArray, int]:
 
 def _held_back(
     problem: Problem,
-    methods: dict[str, Method],
+    methods: dict[str, Judged],
     favourite: str,
     fair: BoolArray,
     *,
@@ -361,7 +372,7 @@ def _held_back(
                 weights=problem.weights[~test],
             )
             with part_of(f"labels held back, fold {f + 1} of {n_folds}", f / n_folds):
-                found = methods[name](part).solution[problem.rows[test]].argmax(axis=1)
+                found = methods[name](part, problem.rows[test]).argmax(axis=1)
             wrong += int(np.sum(found != codes[test]))
             evenly += float(np.sum(share[test][found != codes[test]]))
             if wrong + margin * _noise(wrong) >= to_beat or wrong >= fewest or evenly > most_even:
