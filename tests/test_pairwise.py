@@ -6,7 +6,7 @@ from sklearn.datasets import make_gaussian_quantiles
 
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
-from tvsvm.methods.pairwise import RATIOS, _compared, pairwise, pairwise_at
+from tvsvm.methods.pairwise import RATIOS, compared, pairwise, pairwise_at
 from tvsvm.methods.supervised import supervised
 from tvsvm.problem import Problem
 
@@ -28,7 +28,7 @@ def brute_force(features, targets, weights, ratio):
 @pytest.mark.parametrize("rank", [5, 60])
 def test_a_comparison_is_ridge_regression_and_knows_what_left_out_labels_say(rank):
     features, targets, weights = make_comparison(rank)
-    found = _compared(features, targets, weights, 0.1)
+    (found,) = compared(features, targets, weights, [0.1])
     w, b = brute_force(features, targets, weights, 0.1)
     np.testing.assert_allclose(found.coordinates, w, atol=1e-9)
     assert found.intercept == pytest.approx(b)
@@ -46,7 +46,7 @@ def test_labels_of_any_weight(rank, weight):
     features, targets, _ = make_comparison(rank)
     features[1], targets[1] = features[0], -targets[0]  # labels that contradict each other
     weights = np.r_[weight, np.ones(len(targets) - 1)]
-    found = _compared(features, targets, weights, 0.1)
+    (found,) = compared(features, targets, weights, [0.1])
     assert np.isfinite(found.error)
     if weight > 1:
         value = features[0] @ found.coordinates + found.intercept
@@ -110,5 +110,5 @@ def test_noise_is_smoothed_more_than_a_clear_border():
     for name, codes in (("clear", clear), ("noisy", noisy)):
         features = RKHS(X, unit_diagonal=True, random_state=0).features[:80]
         targets = 2.0 * codes[:80] - 1
-        errors[name] = [_compared(features, targets, np.ones(80), r).error for r in RATIOS]
+        errors[name] = [each.error for each in compared(features, targets, np.ones(80), RATIOS)]
     assert np.argmin(errors["clear"]) < np.argmin(errors["noisy"])

@@ -1,6 +1,6 @@
 """The labelled rows alone, one class against one other: what many labels are best used for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,9 @@ class Comparison:
     coordinates: FloatArray
     intercept: float
     error: float
+
+
+Comparisons = dict[tuple[int, int], Comparison]
 
 
 def pairwise(problem: Problem) -> MethodResult:
@@ -80,9 +83,7 @@ def pairwise_at(problem: Problem, rows: IntArray) -> FloatArray:
     return _worth(problem, _best_comparisons(problem), rows)
 
 
-def _worth(
-    problem: Problem, found: dict[tuple[int, int], Comparison], rows: IntArray
-) -> FloatArray:
+def _worth(problem: Problem, found: Comparisons, rows: IntArray) -> FloatArray:
     """(1 + worst comparison) / 2 of each class at some rows, projected on the simplex."""
     worst = np.ones((rows.size, problem.n_columns))
     whole = rows.size == problem.space.n_points
@@ -97,52 +98,68 @@ def _worth(
     return simplex_projection(0.5 + 0.5 * worst)
 
 
-def _best_comparisons(problem: Problem) -> dict[tuple[int, int], Comparison]:
+def _best_comparisons(problem: Problem) -> Comparisons:
     """The comparisons (k, j), j < k, for the ratio that misses labels left out by least."""
-    sets = [dict(_comparisons(problem, ratio)) for ratio in RATIOS]
-    return min(sets, key=lambda found: np.mean([each.error for each in found.values()]))
-
-
-def _comparisons(problem: Problem, ratio: float) -> Iterator[tuple[tuple[int, int], Comparison]]:
     codes = problem.targets.argmax(axis=1)
+    found: dict[tuple[int, int], list[Comparison]] = {}
     for k in range(1, problem.n_columns):
         for j in range(k):
             among = np.flatnonzero((codes == k) | (codes == j))
             features = problem.space.features[problem.rows[among]].astype(np.float64, copy=False)
             targets = np.where(codes[among] == k, 1.0, -1.0)
-            yield (k, j), _compared(features, targets, problem.weights[among], ratio)
+            found[k, j] = compared(features, targets, problem.weights[among], RATIOS)
+    errors = [[each.error for each in by_ratio] for by_ratio in found.values()]
+    best = int(np.mean(errors, axis=0).argmin())
+    return {pair: by_ratio[best] for pair, by_ratio in found.items()}
 
 
-def _compared(
-    features: FloatArray, targets: FloatArray, weights: FloatArray, ratio: float
-) -> Comparison:
+def compared(
+    features: FloatArray, targets: FloatArray, weights: FloatArray, ratios: Sequence[float]
+) -> list[Comparison]:
     """Minimise Σ_i w_i (y_i - f_i)² + ratio |w|² over f = Φw + b, by rows or by coordinates.
 
     Rows are scaled by √w_i. What a label is missed by when it is left out follows from the inverse
     of the system with all of them.
     """
-    n, rank = features.shape
     scale = np.sqrt(weights)
     A, y = features * scale[:, None], targets * scale
-    if n <= rank:
-        inverse = _inverse(A @ A.T, ratio)
+    solve = _by_rows if A.shape[0] <= A.shape[1] else _by_coordinates
+    return [
+        Comparison(w, b, float(left_out @ left_out / weights.sum()))
+        for w, b, left_out in solve(A, y, scale, ratios)
+    ]
+
+
+def _by_rows(
+    A: FloatArray, y: FloatArray, scale: FloatArray, ratios: Sequence[float]
+) -> Iterator[tuple[FloatArray, float, FloatArray]]:
+    """w, b and what each label is missed by when it is left out, for each ratio."""
+    G = A @ A.T
+    for ratio in ratios:
+        inverse = _inverse(G, ratio)
         ones = inverse @ scale
         level = float(scale @ ones)
-        intercept = float(ones @ y) / level
         inverse -= np.outer(ones, ones) / level
         coef = inverse @ y
-        coordinates, left_out = A.T @ coef, coef / inverse.diagonal()
-    else:
-        A = np.column_stack([A, scale])
-        solved = _inverse(A.T @ A, np.append(np.full(rank, ratio), 0.0)) @ A.T
+        yield A.T @ coef, float(ones @ y) / level, coef / inverse.diagonal()
+
+
+def _by_coordinates(
+    A: FloatArray, y: FloatArray, scale: FloatArray, ratios: Sequence[float]
+) -> Iterator[tuple[FloatArray, float, FloatArray]]:
+    """The same; quicker where there are more labels than coordinates."""
+    rank = A.shape[1]
+    A = np.column_stack([A, scale])
+    G = A.T @ A
+    for ratio in ratios:
+        solved = _inverse(G, np.append(np.full(rank, ratio), 0.0)) @ A.T
         w = solved @ y
-        coordinates, intercept = w[:-1], float(w[-1])
         own = np.einsum("ij,ji->i", A, solved)
-        left_out = (y - A @ w) / np.maximum(1 - own, ROUNDING)
-    return Comparison(coordinates, intercept, float(left_out @ left_out / weights.sum()))
+        yield w[:-1], float(w[-1]), (y - A @ w) / np.maximum(1 - own, ROUNDING)
 
 
-def _inverse(A: FloatArray, diagonal: FloatArray | float) -> FloatArray:
-    """(A + diagonal)⁻¹ for a positive semi-definite A."""
-    A[np.diag_indices_from(A)] += diagonal + ROUNDING * np.trace(A)
-    return cho_solve(cho_factor(A, lower=True), np.eye(len(A)))
+def _inverse(G: FloatArray, diagonal: FloatArray | float) -> FloatArray:
+    """(G + diagonal)⁻¹ for a positive semi-definite G."""
+    G = G.copy()
+    G[np.diag_indices_from(G)] += diagonal + ROUNDING * np.trace(G)
+    return cho_solve(cho_factor(G, lower=True, overwrite_a=True), np.eye(len(G)))
