@@ -22,8 +22,8 @@ class AutoTV(GraphClassifier):
 
     min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ S(f),
 
-    over labelled rows i, for four terms S that compete: none (RLS with an intercept, each class
-    against each other one, λ/η by leave-one-out), the graph Laplacian (LapRLS), weak total
+    over labelled rows i, for four terms S that compete: none (RLS; also with an intercept, each
+    class against each other one, λ/η by leave-one-out), the graph Laplacian (LapRLS), weak total
     variation from Poisson learning, and total variation from a partition of low balanced ratio Σ_k
     cut_k / B_k (TVRLS; for two classes the ratio itself, CheegerRLS). The favourite is the last, or
     the third if the cut crosses more than a twentieth of the edge weight (more than two classes) or

@@ -1,4 +1,4 @@
-"""The recommended choice: one of four methods, and the reason told.
+"""The recommended choice: one of five methods, and the reason told.
 
 Where classes are clusters a partition of low ratio is by far the best answer. Where they overlap
 it cuts in the wrong place, and smoother functions are the better guide. Labels held back tell which
@@ -25,6 +25,7 @@ from tvsvm.methods.partition import (
     loss_of_evenness,
 )
 from tvsvm.methods.ratio import rounded, shares_of
+from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import balanced_cut, by_one_function
 from tvsvm.problem import MethodResult, Problem
@@ -43,7 +44,7 @@ TINY = np.finfo(np.float64).tiny
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
 CONTRADICTS = 1.64  # standard deviations: one of ten numbers of random labels is further off
 FEW_MISSED = 0.1  # share of held-back labels: no more for a cut between clusters
-METHODS = ("smooth", "laplacian", "kernel", "balanced")
+METHODS = ("smooth", "laplacian", "kernel", "pairs", "balanced")
 
 Method = Callable[[Problem], MethodResult]
 Judged = Callable[[Problem, IntArray], FloatArray]  # values at some rows, for some of the labels
@@ -56,7 +57,7 @@ class Choice:
     Attributes
     ----------
     method : str
-        "kernel", "laplacian", "smooth" (weak total variation from Poisson learning) or
+        "kernel", "pairs", "laplacian", "smooth" (weak total variation from Poisson learning) or
         "balanced" (total variation from a partition of low ratio; for two classes the cut of
         low ratio itself).
     reason : str
@@ -145,9 +146,9 @@ class _Candidates:
     def judged(self, name: str) -> Judged:
         """One of them, by its name, for parts of the problem and only where labels were held back.
 
-        The functions of rows with a label are cheap there; the others come for all rows at once.
+        Only pairs gain by that, being many.
         """
-        if name == "kernel":
+        if name == "pairs":
             return pairwise_at
         method: Method = getattr(self, name)
         return lambda part, rows: method(part).solution[rows]
@@ -183,6 +184,10 @@ class _Candidates:
         return loss > UNEVEN and price(self.far) >= price(self.near)
 
     def kernel(self, problem: Problem) -> MethodResult:
+        """RLS."""
+        return supervised(problem, Squared(ETA), lam=LAM)
+
+    def pairs(self, problem: Problem) -> MethodResult:
         """Regression of the labels alone, one class against one other."""
         return pairwise(problem)
 

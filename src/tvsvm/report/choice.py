@@ -7,7 +7,8 @@ IN_WORDS = {
     "balanced": "divided the rows where they hang together least",
     "smooth": "let the labels spread among similar rows, with a weak total variation",
     "laplacian": "let the labels spread smoothly among similar rows, as LapRLS does",
-    "kernel": "learnt from the labelled rows alone, class against class",
+    "kernel": "learnt from the labelled rows alone, as RLS does",
+    "pairs": "learnt from the labelled rows alone, class against class",
     "constant": "gave all rows the same class",
 }
 
