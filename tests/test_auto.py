@@ -85,6 +85,21 @@ def test_labels_alone_decide_where_classes_lie_around_each_other():
     assert error < np.mean(alone != truth[hidden]) + 0.05  # 0.2 more with RLS instead
 
 
+@pytest.mark.parametrize(("few", "judged"), [(2, False), (3, True)])
+def test_pairs_are_judged_only_if_every_class_is_in_every_fold(few, judged, monkeypatch):
+    X, truth = make_blobs(120, centers=2, cluster_std=4.0, random_state=0)
+    y = np.full(120, -1)
+    for k, count in enumerate((12, few)):
+        y[np.flatnonzero(truth == k)[:count]] = k
+    seen = []
+    monkeypatch.setattr(
+        "tvsvm.methods.auto._held_back",
+        lambda problem, methods, favourite, fair, few=0.0: seen.extend(methods) or {},
+    )
+    AutoTV(random_state=0).fit(X, y)
+    assert ("pairs" in seen) is judged
+
+
 def test_digits_with_one_label_a_class():
     X, truth = load_digits(return_X_y=True)
     known = np.unique(truth, return_index=True)[1]

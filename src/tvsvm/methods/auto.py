@@ -102,12 +102,14 @@ def auto(
     if last is not None and last[0].holds_for(problem):
         return candidates.run(last[0].method), last[0]
     favourite, reason = _from_the_cut(problem, candidates.near, candidates.first)
-    # A balanced cut that is not the favourite was never the best one, and takes the longest.
-    names = [name for name in METHODS if name != "balanced" or name == favourite]
-    methods = {name: candidates.judged(name) for name in names}
+    methods = {name: candidates.judged(name) for name in METHODS}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
     corrections = () if last is None else last[0].corrections
     fair = _fair(problem, corrections)
+    if favourite != "balanced":  # then it was never the best one, and takes the longest
+        del methods["balanced"]
+    if problem.targets[fair].sum(axis=0).min() < MOST_FOLDS:
+        del methods["pairs"]  # a class that is not in every fold: all for the others looks good
     missed = _held_back(problem, methods, favourite, fair, few=FEW_MISSED if clusters else 0.0)
     against = ""
     if favourite == "balanced" and problem.n_columns == 2:
