@@ -1,11 +1,10 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.sparse import diags_array
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, make_blobs
+from sklearn.datasets import load_breast_cancer, load_digits, make_blobs, make_gaussian_quantiles
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from tvsvm import AutoTV
 from tvsvm.graph import Graph, knn_graph
@@ -53,7 +52,7 @@ def test_a_method_that_misses_clearly_fewer_labels_takes_the_place_of_the_favour
     missed = model.report_["held_back"]
     assert missed[model.report_["method"]] == min(missed.values()) < max(missed.values())
     assert "30 labels held back" in model.report_["reason"]
-    assert model.report_["method"] in ("kernel", "laplacian")
+    assert model.report_["method"] in ("kernel", "laplacian", "pairs")
 
 
 @pytest.mark.parametrize(("wrong", "better"), [(0, False), (3, False), (5, True), (30, True)])
@@ -63,7 +62,7 @@ def test_the_favourite_stays_unless_another_is_clearly_better(wrong, better):
 
     def missing(count):  # the same labels whatever is held back
         found = np.eye(3)[np.where(np.arange(30) < count, (truth + 1) % 3, truth)]
-        return lambda part: SimpleNamespace(solution=found)
+        return lambda part, rows: found[rows]
 
     methods = {"kernel": missing(2), "balanced": missing(wrong), "smooth": missing(29)}
     missed = _held_back(problem, methods, "balanced", all_of(problem))
@@ -72,6 +71,33 @@ def test_the_favourite_stays_unless_another_is_clearly_better(wrong, better):
     # 2 + 2 √3 is more than 5, and a favourite that misses few is given up for less only.
     missed = _held_back(problem, methods, "balanced", all_of(problem), few=wrong / 30)
     assert ("kernel" in missed) is (wrong == 30)
+
+
+def test_labels_alone_decide_where_classes_lie_around_each_other():
+    """No thin places anywhere: the graph tells nothing, and labels are many."""
+    X, truth = make_gaussian_quantiles(n_samples=600, n_features=5, n_classes=3, random_state=0)
+    y = partly(truth, 40)
+    model = AutoTV(random_state=0).fit(X, y)
+    hidden = y < 0
+    error = np.mean(model.transduction_[hidden] != truth[hidden])
+    alone = SVC().fit(X[~hidden], y[~hidden]).predict(X[hidden])
+    assert model.report_["method"] == "pairs"
+    assert error < np.mean(alone != truth[hidden]) + 0.05  # 0.2 more with RLS instead
+
+
+@pytest.mark.parametrize(("few", "judged"), [(2, False), (3, True)])
+def test_pairs_are_judged_only_if_every_class_is_in_every_fold(few, judged, monkeypatch):
+    X, truth = make_blobs(120, centers=2, cluster_std=4.0, random_state=0)
+    y = np.full(120, -1)
+    for k, count in enumerate((12, few)):
+        y[np.flatnonzero(truth == k)[:count]] = k
+    seen = []
+    monkeypatch.setattr(
+        "tvsvm.methods.auto._held_back",
+        lambda problem, methods, favourite, fair, few=0.0: seen.extend(methods) or {},
+    )
+    AutoTV(random_state=0).fit(X, y)
+    assert ("pairs" in seen) is judged
 
 
 def test_digits_with_one_label_a_class():
@@ -136,7 +162,7 @@ def test_a_cut_between_clusters_yields_to_numbers_of_labels_that_contradict_it()
         y[rows] = truth[rows]
         model = AutoTV(random_state=0).fit(X, y)
         errors.append(np.mean(model.transduction_ != truth))
-        assert model.report_["method"] == "laplacian"
+        assert model.report_["method"] in ("laplacian", "kernel", "pairs")
         reasons.append(model.report_["reason"])
     assert any("contradict" in reason for reason in reasons)
     assert np.mean(errors) < 0.2  # 0.26 if the cut is trusted

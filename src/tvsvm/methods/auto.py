@@ -1,4 +1,4 @@
-"""The recommended choice: one of four methods, and the reason told.
+"""The recommended choice: one of five methods, and the reason told.
 
 Where classes are clusters a partition of low ratio is by far the best answer. Where they overlap
 it cuts in the wrong place, and smoother functions are the better guide. Labels held back tell which
@@ -15,6 +15,7 @@ import numpy as np
 from tvsvm._telling import part_of
 from tvsvm.losses import Squared
 from tvsvm.methods.laplacian import laplacian
+from tvsvm.methods.pairwise import pairwise, pairwise_at
 from tvsvm.methods.partition import (
     CUT_LIMIT,
     LESS_EVEN,
@@ -43,9 +44,10 @@ TINY = np.finfo(np.float64).tiny
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
 CONTRADICTS = 1.64  # standard deviations: one of ten numbers of random labels is further off
 FEW_MISSED = 0.1  # share of held-back labels: no more for a cut between clusters
-METHODS = ("smooth", "laplacian", "kernel", "balanced")
+METHODS = ("smooth", "laplacian", "kernel", "pairs", "balanced")
 
 Method = Callable[[Problem], MethodResult]
+Judged = Callable[[Problem, IntArray], FloatArray]  # values at some rows, for some of the labels
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Choice:
     Attributes
     ----------
     method : str
-        "kernel", "laplacian", "smooth" (weak total variation from Poisson learning) or
+        "kernel", "pairs", "laplacian", "smooth" (weak total variation from Poisson learning) or
         "balanced" (total variation from a partition of low ratio; for two classes the cut of
         low ratio itself).
     reason : str
@@ -100,12 +102,14 @@ def auto(
     if last is not None and last[0].holds_for(problem):
         return candidates.run(last[0].method), last[0]
     favourite, reason = _from_the_cut(problem, candidates.near, candidates.first)
-    # A balanced cut that is not the favourite was never the best one, and takes the longest.
-    names = [name for name in METHODS if name != "balanced" or name == favourite]
-    methods = {name: getattr(candidates, name) for name in names}
+    methods = {name: candidates.judged(name) for name in METHODS}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
     corrections = () if last is None else last[0].corrections
     fair = _fair(problem, corrections)
+    if favourite != "balanced":  # then it was never the best one, and takes the longest
+        del methods["balanced"]
+    if problem.targets[fair].sum(axis=0).min() < MOST_FOLDS:
+        del methods["pairs"]  # a class that is not in every fold: all for the others looks good
     missed = _held_back(problem, methods, favourite, fair, few=FEW_MISSED if clusters else 0.0)
     against = ""
     if favourite == "balanced" and problem.n_columns == 2:
@@ -141,6 +145,16 @@ class _Candidates:
         method: Method = getattr(self, name)
         return method(self.problem)
 
+    def judged(self, name: str) -> Judged:
+        """One of them, by its name, for parts of the problem and only where labels were held back.
+
+        Only pairs gain by that, being many.
+        """
+        if name == "pairs":
+            return pairwise_at
+        method: Method = getattr(self, name)
+        return lambda part, rows: method(part).solution[rows]
+
     @cached_property
     def first(self) -> FloatArray:
         """A first guess."""
@@ -174,6 +188,10 @@ class _Candidates:
     def kernel(self, problem: Problem) -> MethodResult:
         """RLS."""
         return supervised(problem, Squared(ETA), lam=LAM)
+
+    def pairs(self, problem: Problem) -> MethodResult:
+        """Regression of the labels alone, one class against one other."""
+        return pairwise(problem)
 
     def laplacian(self, problem: Problem) -> MethodResult:
         """LapRLS."""
@@ -324,7 +342,7 @@ def _folds(problem: Problem, fair: BoolArray) -> tuple[IntArray, int]:
 
 def _held_back(
     problem: Problem,
-    methods: dict[str, Method],
+    methods: dict[str, Judged],
     favourite: str,
     fair: BoolArray,
     *,
@@ -361,7 +379,7 @@ def _held_back(
                 weights=problem.weights[~test],
             )
             with part_of(f"labels held back, fold {f + 1} of {n_folds}", f / n_folds):
-                found = methods[name](part).solution[problem.rows[test]].argmax(axis=1)
+                found = methods[name](part, problem.rows[test]).argmax(axis=1)
             wrong += int(np.sum(found != codes[test]))
             evenly += float(np.sum(share[test][found != codes[test]]))
             if wrong + margin * _noise(wrong) >= to_beat or wrong >= fewest or evenly > most_even:

@@ -8,6 +8,7 @@ IN_WORDS = {
     "smooth": "let the labels spread among similar rows, with a weak total variation",
     "laplacian": "let the labels spread smoothly among similar rows, as LapRLS does",
     "kernel": "learnt from the labelled rows alone, as RLS does",
+    "pairs": "learnt from the labelled rows alone, class against class",
     "constant": "gave all rows the same class",
 }
 
