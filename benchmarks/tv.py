@@ -112,13 +112,14 @@ def columns_and_threads(name, graph, y):
 
 def bandwidth(graph):
     """Bytes a float32 sweep must move over what the machine can move in the time it takes."""
+    from tvsvm.solvers._helper import Helper
     from tvsvm.solvers._tv_edges import Edges
 
     big = np.ones(20_000_000)
     other = np.ones_like(big)
     copy = min(seconds(lambda: np.add(big, 1.0, out=other), 1)[0] for _ in range(5))
     machine = 3 * big.nbytes / copy  # read, read for ownership, write
-    edges = Edges.of(graph.indptr, graph.heads, graph.edge_weights)
+    edges = Edges.of(graph, graph.edge_weights, Helper(False))
     for c in (1, 4, 12):
         g = np.random.default_rng(0).standard_normal((graph.n_nodes, c), dtype=np.float32)
         p, strength = np.zeros((graph.n_edges, c), np.float32), np.full(c, np.float32(0.1))

@@ -58,6 +58,12 @@ def map_batches(function: Callable[[A], B], batches: Sequence[A]) -> Iterator[B]
                 yield from pool.map(function, batches)
 
 
+def n_threads() -> int:
+    """How many threads BLAS has, or had outside of `one_blas_thread`."""
+    with one_blas_thread() as number:
+        return number
+
+
 @cache
 def _blas() -> ThreadpoolController:
     # Kept, since looking for the libraries takes longer than a small fit.

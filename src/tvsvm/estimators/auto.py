@@ -71,7 +71,7 @@ they were not labelled by chance.""",
             last,
             tol=self.tol,
             max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
+            n_jobs=self._n_threads,
         )
         return _one_function(result) if problem.n_columns == 1 else result
 

@@ -153,7 +153,7 @@ classes, 1.2 for more.""",
             paper=self.algorithm == "paper",
             tol=self.tol,
             max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
+            n_jobs=self._n_threads,
         )
 
 
@@ -186,7 +186,7 @@ class CheegerMethod(BalancedMethod):
             paper=self.algorithm == "paper",
             tol=self.tol,
             max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
+            n_jobs=self._n_threads,
         )
         return result if self.algorithm == "paper" else softened(problem, result)
 

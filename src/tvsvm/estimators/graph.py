@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from tvsvm._threads import n_threads
 from tvsvm.estimators.base import AT_LEAST_ONE, KernelClassifier
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.graph import Graph, knn_graph
@@ -44,7 +45,9 @@ to know about `X`, the distance is always that of its feature space.""",
     n_jobs: int | None = parameter(
         None,
         [Integral, None],
-        "int or None\nThreads for neighbours and several functions at once, as in joblib.",
+        """int or None
+Threads for neighbours and functions, as in joblib; by default as many as BLAS has.
+The result does not depend on it.""",
     )
 
     _family = "balanced"
@@ -67,6 +70,10 @@ to know about `X`, the distance is always that of its feature space.""",
             )
         return graph.scaled(mean_degree=1.0) if graph.n_edges else graph
 
+    @property
+    def _n_threads(self) -> int:
+        return n_threads() if self.n_jobs is None else self.n_jobs
+
     def _neighbor_graph(self, X: Any, rng: np.random.RandomState) -> Graph:
         n_rows = X.shape[0]
         if n_rows == 1:
@@ -78,7 +85,7 @@ to know about `X`, the distance is always that of its feature space.""",
             n_neighbors=min(self.n_neighbors, n_rows - 1),
             bridges=True,
             random_state=rng,
-            n_jobs=self.n_jobs,
+            n_jobs=self._n_threads,
         )
 
     def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:

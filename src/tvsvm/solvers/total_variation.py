@@ -129,8 +129,8 @@ def graph_tv_prox(
         if not simplex:
             p_in[:, np.ptp(z_in, axis=0) == 0] = 0.0  # constants are their own solution
 
-    jobs = joblib.effective_n_jobs(n_jobs) if graph.n_edges * c >= WORTH_THREADS else 1
-    with Helper(jobs > 1) as helper:
+    jobs = joblib.effective_n_jobs(n_jobs)
+    with Helper(jobs > 1 and graph.n_edges * c >= WORTH_THREADS) as helper:
         edges = Edges.of(graph, weights, helper)
         if simplex or held.any() or method == "primal-dual":
             rows = RowConstraint(z_in, simplex, held[graph.order])
