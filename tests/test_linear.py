@@ -1,5 +1,7 @@
 """Laplacian systems: against dense algebra, built backwards, and on broken graphs."""
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from scipy.sparse import block_diag, coo_array, csr_array, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from tvsvm.results import Status
+from tvsvm.solvers import linear
 from tvsvm.solvers.linear import harmonic_extension, laplacian_solve
 
 law = settings(deadline=None, derandomize=True, max_examples=40)
@@ -112,6 +115,33 @@ def test_columns_do_not_disturb_each_other():
     for k in (0, 2):
         alone = laplacian_solve(W, B[:, [k]], tol=1e-11).solution[:, 0]
         np.testing.assert_allclose(together.solution[:, k], alone, atol=1e-5 * np.abs(alone).max())
+
+
+def test_threads_give_the_same_digits(monkeypatch):
+    monkeypatch.setattr(linear, "_WORTH_THREADS", 1)
+    rng = np.random.default_rng(0)
+    W = random_graph(0, 60, density=0.3)
+    B = rng.standard_normal((60, 7))
+    B -= B.mean(axis=0)
+    solutions = []
+    for number in (1, 2, 5):
+        monkeypatch.setattr(linear, "n_threads", lambda number=number: number)
+        solutions.append(laplacian_solve(W, B).solution)
+    np.testing.assert_array_equal(solutions[1], solutions[0])
+    np.testing.assert_array_equal(solutions[2], solutions[0])
+
+
+def test_a_hub_does_not_take_quadratic_time():
+    """Half a minute with scipy's order of the nodes."""
+    n = 300_000
+    leaves, ends = np.arange(1, n), np.random.default_rng(0).integers(1, n, (2, n))
+    rows, columns = np.concatenate([[0 * leaves, leaves], ends], axis=1)
+    W = coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n)).tocsr()
+    B = np.zeros((n, 1))
+    B[[5, 6], 0] = 1.0, -1.0
+    begin = perf_counter()
+    assert laplacian_solve(W + W.T, B, tol=1e-4).status == Status.CONVERGED
+    assert perf_counter() - begin < 15.0
 
 
 def test_components_of_very_different_scale():

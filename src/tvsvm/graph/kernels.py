@@ -1,47 +1,9 @@
-"""Loops over nodes and edges: the cache-friendly order, the edge list, differences, energies."""
+"""Loops over nodes and edges: halves of an order, the edge list, differences, energies."""
 
 import numpy as np
 
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
-
-
-@kernel
-def cuthill_mckee(indptr: IntArray, indices: IntArray, by_degree: IntArray) -> IntArray:
-    """Breadth-first order from nodes of low degree, neighbours of low degree first.
-
-    `by_degree` lists the nodes by degree. Linear in the edges, also at a hub, where sorting its
-    neighbours by insertion (as scipy's `reverse_cuthill_mckee` does) is quadratic.
-    """
-    n_nodes = by_degree.size
-    # The graph is symmetric, so walking the nodes by degree fills every neighbour list by degree.
-    sorted_neighbors = np.empty_like(indices)
-    fill = indptr[:-1].copy()
-    for u in by_degree:
-        for e in range(indptr[u], indptr[u + 1]):
-            v = indices[e]
-            sorted_neighbors[fill[v]] = u
-            fill[v] += 1
-    order = np.empty(n_nodes, np.int32)
-    seen = np.zeros(n_nodes, np.bool_)
-    n_seen = 0
-    n_done = 0
-    for start in by_degree:
-        if seen[start]:
-            continue
-        seen[start] = True
-        order[n_seen] = start
-        n_seen += 1
-        while n_done < n_seen:
-            u = order[n_done]
-            n_done += 1
-            for e in range(indptr[u], indptr[u + 1]):
-                v = sorted_neighbors[e]
-                if not seen[v]:
-                    seen[v] = True
-                    order[n_seen] = v
-                    n_seen += 1
-    return order
 
 
 @kernel
