@@ -210,7 +210,7 @@ BAD = {
     "empty.csv": ("", "is empty"),
     "header.csv": ("a,b,label\n", "has no rows"),
     "no_gaps.csv": ("a,label\n1,x\n2,y\n3,x\n", "No column of .* has gaps"),
-    "two_gaps.csv": ("a,b,label\n1,,x\n2,1,\n3,1,y\n", "Several columns have gaps: 'b', 'label'"),
+    "two_gaps.csv": ("a,b,kind\n1,,x\n2,1,\n3,1,y\n", "Several columns have gaps: 'b', 'kind'"),
     "one_class.csv": ("a,label\n1,x\n2.5,\n3,x\n", "one class only, 'x' in 2 rows"),
     "all_text.csv": (
         "t,label\n" + "".join(f"{'long ' * 9}{i},{'xy'[i % 2]}\n" for i in range(9)) + "short,\n",

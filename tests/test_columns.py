@@ -110,6 +110,14 @@ def test_an_empty_column_is_not_taken_for_the_labels(tmp_path):
     assert label_column(profiles_of(tmp_path, "x,kind\n1,\n2,\n"), None) == "kind"
 
 
+def test_of_several_columns_with_gaps_the_name_decides(tmp_path):
+    rows = "1,,a,\n,2,,b\n3,3,a,b\n"
+    assert label_column(profiles_of(tmp_path, "u,v,Class,w\n" + rows), None) == "Class"
+    for header in ("u,v,t,w", "u,v,label,target"):
+        with pytest.raises(TableError, match="Several columns have gaps"):
+            label_column(profiles_of(tmp_path, header + "\n" + rows), None)
+
+
 def test_classes():
     assert read_classes(["a", " b", "", "NA", None]).tolist() == ["a", "b", None, None, None]
     assert read_classes([0, -1, 1]).tolist() == [0, None, 1]

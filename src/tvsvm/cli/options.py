@@ -94,7 +94,8 @@ Label = Annotated[
     str | None,
     typer.Option(
         "--label",
-        help="Column with the labels, empty where unknown. By default the only one with gaps.",
+        help="Column with the labels, empty where unknown. By default the one with gaps; of "
+        "several, the one called label, class, target or y.",
         rich_help_panel=TABLE,
     ),
 ]

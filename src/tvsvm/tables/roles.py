@@ -10,6 +10,7 @@ from tvsvm.tables.features import KINDS, Feature
 from tvsvm.tables.profile import MOST_CATEGORIES, Profile
 
 ADDED = ("label", "confidence", "reachable")
+LABEL_NAMES = ("label", "labels", "class", "target", "y")
 NO_USE = {
     "empty": "it is empty",
     "text": "it is text, nearly every cell another",
@@ -52,7 +53,10 @@ def new_names(names: Sequence[str], added: Sequence[str] = ADDED) -> dict[str, s
 
 
 def label_column(profiles: Mapping[str, Profile], given: str | None) -> str | None:
-    """Find the column of labels: the given one, or the only one with gaps; None without gaps."""
+    """Find the column of labels: the given one, or the one with gaps; None without gaps.
+
+    Of several with gaps, the only one whose name says that it is.
+    """
     if given is not None:
         return _known(given, profiles, "--label")
     with_gaps = [
@@ -60,6 +64,8 @@ def label_column(profiles: Mapping[str, Profile], given: str | None) -> str | No
     ]
     # An empty column may be meant for the labels, but not beside one that has some.
     gaps = [name for name in with_gaps if profiles[name].kind != "empty"] or with_gaps
+    named = [name for name in gaps if name.strip().lower() in LABEL_NAMES]
+    gaps = named if len(named) == 1 else gaps
     if len(gaps) > 1:
         likely = max(gaps, key=lambda name: profiles[name].n_missing)
         raise TableError(
