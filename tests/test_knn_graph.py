@@ -10,13 +10,20 @@ from tvsvm.graph import Graph, knn_graph
 WEIGHTS = ["density", "gaussian", "selftuning", "uniform", "distance"]
 
 
-def directed_reference(distances, weights):
+def spread(X):
+    """(tr C)² / tr C² of the rows' covariance, from the products of different rows."""
+    products = (X - X.mean(axis=0)) @ (X - X.mean(axis=0)).T
+    different = products[~np.eye(len(X), dtype=bool)]
+    return np.mean(np.diag(products)) ** 2 / np.mean(different**2)
+
+
+def directed_reference(distances, weights, dimension=0.0):
     """Weights of a table of distances, entry by entry; NaN where there is no neighbour."""
     n_rows = len(distances)
     scale = np.array([np.nanmax(row, initial=0) for row in distances])
     W = np.zeros((n_rows, n_rows))
     logs = [np.log(scale[i] / d) for i in range(n_rows) for d in distances[i] if d < scale[i]]
-    power = 3 * np.clip((8 - 1 / np.mean(logs)) / 6, 0, 1)
+    power = 3 * np.clip((8 - max(1 / np.mean(logs), dimension)) / 6, 0, 1)
     for i, j in np.argwhere(~np.isnan(distances)):
         d = distances[i, j]
         denser = (np.median(scale) / np.sqrt(scale[i] * scale[j])) ** power
@@ -37,7 +44,7 @@ def test_knn_graph_is_its_formula(weights, symmetrize):
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     np.fill_diagonal(distances, np.nan)
     distances[distances > np.sort(distances, axis=1)[:, [5]]] = np.nan
-    W = directed_reference(distances, weights)
+    W = directed_reference(distances, weights, spread(X))
     expected = {"mean": (W + W.T) / 2, "max": np.maximum(W, W.T), "mutual": np.minimum(W, W.T)}
     graph = knn_graph(X, n_neighbors=6, weights=weights, symmetrize=symmetrize)
     np.testing.assert_allclose(graph.affinity.toarray(), expected[symmetrize], rtol=1e-9)
@@ -68,6 +75,31 @@ def test_density_makes_cuts_through_dense_places_dear_in_few_dimensions(n_column
         degrees = graph.degrees[np.argsort(far)]
         ratio.append(degrees[:100].mean() / degrees[-100:].mean())
     assert ratio[0] / ratio[1] > heavier if n_columns == 2 else ratio[0] / ratio[1] < heavier
+
+
+def test_density_does_not_count_for_thin_sheets_in_many_dimensions():
+    """Rings of different size, each in a plane of its own: they fill one dimension only."""
+    rng = np.random.default_rng(0)
+    angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    planes = np.linalg.qr(rng.normal(size=(40, 40)))[0].reshape(20, 2, 40)
+    X = np.vstack([size * circle @ plane for size, plane in zip((1, 2) * 10, planes, strict=True)])
+    a, b = (knn_graph(X, weights=w) for w in ("density", "gaussian"))
+    np.testing.assert_array_equal(a.affinity.toarray(), b.affinity.toarray())
+    flat = np.vstack([size * circle + [9 * size, 0] for size in (1, 2)])
+    a, b = (knn_graph(flat, weights=w) for w in ("density", "gaussian"))
+    assert a.degrees[:60].mean() / a.degrees[60:].mean() > 4 * b.degrees[0] / b.degrees[60]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean"])
+def test_squares_of_distances_say_the_same_about_density(metric):
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    factors = []
+    for name in (metric, "euclidean"):
+        a, b = (knn_graph(X, metric=name, weights=w) for w in ("density", "gaussian"))
+        factors.append(a.affinity.data / b.affinity.data)
+    np.testing.assert_allclose(factors[0], factors[1], rtol=1e-6)
 
 
 def test_density_of_rows_without_a_scale():

@@ -276,7 +276,7 @@ class Graph:
         data = (relative * factor).astype(W.dtype, copy=False)
         return self._like(csr_array((data, W.indices, W.indptr), shape=W.shape), self._masses)
 
-    def where_dense(self, distances: csr_array) -> Self:
+    def where_dense(self, distances: csr_array, *, dimension: float = 0.0) -> Self:
         """Graph with edges the heavier the denser the place, see "density" in `knn_graph`.
 
         Parameters
@@ -284,8 +284,10 @@ class Graph:
         distances : csr_array of shape (N, N)
             From each node to its nearest neighbours. Nodes keep their masses, since how dense a
             place is says nothing about how typical its rows are.
+        dimension : float
+            In how many dimensions the rows spread, if that is known.
         """
-        return self._like(heavier_where_dense(self._affinity, distances), self.masses)
+        return self._like(heavier_where_dense(self._affinity, distances, dimension), self.masses)
 
     def _like(self, affinity: csr_array, masses: FloatArray | None) -> Self:
         return type(self)(affinity, masses=masses)

@@ -11,6 +11,10 @@ from tvsvm.graph.bridges import bridged
 from tvsvm.graph.core import Graph
 from tvsvm.graph.weights import Weights
 from tvsvm.neighbors import nearest_neighbors
+from tvsvm.results import FloatArray
+
+SAMPLE = 500  # rows that tell how all of them spread
+TINY = np.finfo(np.float64).tiny
 
 
 def knn_graph(
@@ -39,7 +43,8 @@ def knn_graph(
         With d_ij the distance from i to its neighbour j and d_k(i) to its last one:
         "density" the next one times (m / √(d_k(i) d_k(j)))^p, with m the median of d_k: in few
         dimensions a cut through dense places costs more than one between them. p is 3 where the
-        rows fill up to two dimensions, estimated from distances, and falls to 0 in eight;
+        rows have up to two dimensions and falls to 0 in eight: those that they fill, estimated
+        from distances, or that they spread in, by their covariance, whichever are more;
         "gaussian" exp(-4 d_ij² / d_k(i)²), at least e⁻⁴;
         "selftuning" exp(-d_ij² / (d_k(i) d_k(j))), at least machine epsilon;
         "uniform" 1;
@@ -75,11 +80,44 @@ def knn_graph(
     n_rows = len(indices)
     indptr = np.arange(0, indices.size + 1, n_neighbors)
     directed = csr_array((distances.ravel(), indices.ravel(), indptr), shape=(n_rows, n_rows))
-    make = partial(Graph.from_distances, directed, symmetrize=symmetrize)
-    if not bridges:
-        return make(weights=weights)
-    # Links come before the density: with it, whatever is dense seems to be hardly linked.
     dense = weights == "density"
-    graph = make(weights="gaussian" if dense else weights)
-    graph = bridged(graph, n_neighbors, lambda rows, n: search(n, rows=rows)[0])
-    return graph.where_dense(directed) if dense else graph
+    graph = Graph.from_distances(
+        directed, weights="gaussian" if dense else weights, symmetrize=symmetrize
+    )
+    if bridges:
+        graph = bridged(graph, n_neighbors, lambda rows, n: search(n, rows=rows)[0])
+    if not dense:
+        return graph
+    # After the links: with the density, whatever is dense seems to be hardly linked.
+    directed.data = _lengths(directed.data, metric)
+    return graph.where_dense(directed, dimension=_spread(X, metric))
+
+
+def _lengths(distances: FloatArray, metric: str | Callable[..., float]) -> FloatArray:
+    """Distances that grow like lengths: these grow like squares of such."""
+    squares = isinstance(metric, str) and metric in ("cosine", "sqeuclidean")
+    return np.sqrt(distances) if squares else distances
+
+
+def _spread(X: ArrayLike, metric: str | Callable[..., float]) -> float:
+    """In how many directions the rows spread: (tr C)² / tr C² of their covariance C, by a sample.
+
+    For other distances than Euclidean that of points with these distances.
+    """
+    precomputed = isinstance(metric, str) and metric == "precomputed"
+    if issparse(X) and precomputed:
+        return 0.0  # only some distances are known
+    rows = csr_array(X) if issparse(X) else np.asarray(X)
+    sample = np.unique(np.linspace(0, rows.shape[0] - 1, SAMPLE).astype(int))
+    part = rows[sample][:, sample] if precomputed else rows[sample]
+    n = sample.size
+    indices, distances = nearest_neighbors(part, n - 1, metric=metric, algorithm="exact")
+    lengths = _lengths(distances, metric).astype(np.float64, copy=False)
+    squares = np.zeros((n, n))
+    squares[np.arange(n)[:, None], indices] = (lengths / max(lengths.max(initial=0.0), TINY)) ** 2
+    # Products of the points from their centre; of different ones only, as these are unbiased.
+    mean = squares.mean(axis=0)
+    products = 0.5 * (mean + mean[:, None] - mean.mean() - squares)
+    total = np.trace(products) / n
+    np.fill_diagonal(products, 0.0)
+    return float(total**2 / max(np.sum(products**2) / (n * (n - 1)), TINY))

@@ -59,18 +59,23 @@ def gaussian(distances: csr_array) -> FloatArray:
     return np.exp(-4 * _ratio(distances.data, scale) ** 2)
 
 
-def heavier_where_dense(affinity: csr_array, distances: csr_array) -> csr_array:
+def heavier_where_dense(
+    affinity: csr_array, distances: csr_array, dimension: float = 0.0
+) -> csr_array:
     """Affinity times (m / √(d_k(i) d_k(j)))^p with m the median of d_k: "density".
 
     The neighbours of a row are as many, and by "gaussian" as heavy, in dense places as in empty
     ones: in few dimensions a cut through the middle of a cluster then costs hardly more than one
-    between two. p is 3 in up to two dimensions and falls to 0 in eight.
+    between two. p is 3 in up to two dimensions and falls to 0 in eight; these are the dimensions
+    that the rows fill, or `dimension` if that is more: in thin sheets far from each other, such as
+    views of things from all sides, one being denser than another says nothing about cuts.
     """
     scale = _local_scale(distances)
     positive = scale[scale > 0]
     if positive.size == 0:
         return affinity
-    few = (MANY_DIMENSIONS - _dimension(distances, scale)) / (MANY_DIMENSIONS - 2)
+    dimension = max(_dimension(distances, scale), dimension)
+    few = (MANY_DIMENSIONS - dimension) / (MANY_DIMENSIONS - 2)
     power = PLANE_POWER * min(max(few, 0.0), 1.0)
     # Copies have no scale; they are where it is densest.
     relative = np.maximum(scale, positive.min()) / np.median(positive)
