@@ -197,7 +197,8 @@ def from_partition(
     """The iteration for c > 1 from a partition that is taken as it is, with its class sizes.
 
     `by_ratio` keeps the iterate whose partition has the lowest ratio, and soon gives up: from a
-    first guess the ratio falls, and rises again when a class gives way to others.
+    first guess the ratio falls, and rises again when a class gives way to others. Rows then have
+    no part of the functions to themselves: where a cut is not to be trusted, the kernel is.
     """
     end = _iterate(
         problem,
@@ -294,7 +295,7 @@ def _iterate(
     assert graph is not None
     r = strengths.r
     step = loss.kernel_step(
-        problem, lam=strengths.lam, r=r, offset=1 / problem.n_columns, residual=True
+        problem, lam=strengths.lam, r=r, offset=1 / problem.n_columns, residual=not by_ratio
     )
     ratio = lowest_ratio = partition_energy(problem, graph, start)
     progress = Progress(tol, PATIENCE_NEARBY if by_ratio else max_iter + 1)
