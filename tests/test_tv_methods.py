@@ -395,7 +395,7 @@ def test_rows_have_parts_to_themselves_only_where_the_cut_is_trusted(by_ratio):
             asked.append(options["residual"])
             return super().kernel_step(problem, **options)
 
-    X, y = make_blobs(90, random_state=0)
+    X, y = make_blobs(90, cluster_std=0.5, random_state=0)
     graph = knn_graph(X).scaled(mean_degree=1.0)
     rows = np.array([np.flatnonzero(y == k)[0] for k in range(3)])
     problem = Problem(RKHS(X, n_components=10), rows, np.eye(3), np.ones(3), graph)
