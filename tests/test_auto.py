@@ -8,13 +8,8 @@ from sklearn.svm import SVC
 
 from tvsvm import AutoTV
 from tvsvm.graph import Graph, knn_graph
-from tvsvm.methods.auto import (
-    _against_the_cut,
-    _folds,
-    _from_the_cut,
-    _held_back,
-    _short,
-)
+from tvsvm.methods.auto import _from_the_cut, _short
+from tvsvm.methods.judging import against_the_cut, folds, held_back
 from tvsvm.methods.partition import PartitionSearch
 from tvsvm.problem import Problem
 
@@ -65,11 +60,11 @@ def test_the_favourite_stays_unless_another_is_clearly_better(wrong, better):
         return lambda part, rows: found[rows]
 
     methods = {"kernel": missing(2), "balanced": missing(wrong), "smooth": missing(29)}
-    missed = _held_back(problem, methods, "balanced", all_of(problem))
+    missed = held_back(problem, methods, "balanced", all_of(problem))
     assert missed.pop("balanced") == pytest.approx(wrong / 30)
     assert missed == ({"kernel": 2 / 30} if better else {})
     # 2 + 2 √3 is more than 5, and a favourite that misses few is given up for less only.
-    missed = _held_back(problem, methods, "balanced", all_of(problem), few=wrong / 30)
+    missed = held_back(problem, methods, "balanced", all_of(problem), few=wrong / 30)
     assert ("kernel" in missed) is (wrong == 30)
 
 
@@ -93,7 +88,7 @@ def test_pairs_are_judged_only_if_every_class_is_in_every_fold(few, judged, monk
         y[np.flatnonzero(truth == k)[:count]] = k
     seen = []
     monkeypatch.setattr(
-        "tvsvm.methods.auto._held_back",
+        "tvsvm.methods.auto.held_back",
         lambda problem, methods, favourite, fair, few=0.0: seen.extend(methods) or {},
     )
     AutoTV(random_state=0).fit(X, y)
@@ -120,7 +115,7 @@ def test_one_class_is_told():
 def test_a_class_always_keeps_a_label():
     codes = np.array([0, 0, 0, 0, 1, 1, 2])
     problem = Problem(None, np.arange(7), np.eye(3)[codes], np.ones(7))
-    fold, count = _folds(problem, all_of(problem))
+    fold, count = folds(problem, all_of(problem))
     assert count == 6
     assert fold[6] == -1
     for f in range(fold.max() + 1):
@@ -184,9 +179,9 @@ def test_when_a_cut_is_doubtful(counts, missed, doubtful):
     rows = np.r_[np.flatnonzero(group == 0)[: counts[0]], np.flatnonzero(group == 1)[: counts[1]]]
     graph = knn_graph(X, random_state=0)
     problem = Problem(None, rows, np.eye(2)[group[rows]], np.ones(rows.size), graph)
-    against = _against_the_cut(problem, np.eye(2)[group], True, missed, all_of(problem))
+    against = against_the_cut(problem, np.eye(2)[group], True, missed, all_of(problem))
     assert ("numbers of labels" in against) is bool(against) is doubtful
-    assert not _against_the_cut(problem, np.eye(2)[group], False, missed, all_of(problem))
+    assert not against_the_cut(problem, np.eye(2)[group], False, missed, all_of(problem))
     assert _short(problem, np.eye(2)[group])
     assert not _short(problem, np.eye(2)[np.random.default_rng(0).permutation(group)])
 
@@ -201,11 +196,11 @@ def test_labels_among_rows_of_the_other_side_speak_against_a_cut(n_labels, elsew
     codes = np.where(np.arange(n_labels) < elsewhere, 1 - group[rows], group[rows])
     graph = knn_graph(X, random_state=0)
     problem = Problem(None, rows, np.eye(2)[codes], np.ones(n_labels), graph)
-    told = _against_the_cut(problem, np.eye(2)[group], False, None, all_of(problem))
+    told = against_the_cut(problem, np.eye(2)[group], False, None, all_of(problem))
     assert ("labels lie among" in told) is bool(told) is against
     # Corrections of an earlier answer are no judges.
     fair = np.arange(n_labels) >= elsewhere
-    assert not _against_the_cut(problem, np.eye(2)[group], False, None, fair)
+    assert not against_the_cut(problem, np.eye(2)[group], False, None, fair)
 
 
 def test_a_cut_that_labels_contradict_by_chance_is_not_followed():
@@ -290,6 +285,6 @@ def test_folds_leave_corrections_out():
     codes = np.repeat(np.arange(3), 8)
     problem = Problem(None, np.arange(24), np.eye(3)[codes], np.ones(24))
     fair = np.arange(24) % 4 > 0
-    fold, count = _folds(problem, fair)
+    fold, count = folds(problem, fair)
     assert count == fair.sum()
     np.testing.assert_array_equal(fold >= 0, fair)

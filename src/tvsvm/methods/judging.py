@@ -1,0 +1,146 @@
+"""What labels say about methods and cuts: those held back, and those on the wrong side."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tvsvm._telling import part_of
+from tvsvm.methods.ratio import rounded, shares_of
+from tvsvm.problem import Problem
+from tvsvm.results import BoolArray, FloatArray, IntArray
+
+MOST_FOLDS = 3
+FEWEST = 6  # labels that say something about a method
+MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
+CONTRADICTS = 1.64  # standard deviations: one of ten numbers of random labels is further off
+FEW_MISSED = 0.1  # share of held-back labels: no more for a cut between clusters
+TINY = np.finfo(np.float64).tiny
+
+Judged = Callable[[Problem, IntArray], FloatArray]  # values at some rows, for some of the labels
+
+
+def fair_labels(problem: Problem, corrections: Sequence[int]) -> BoolArray:
+    """Which labels can judge a method: all but corrections."""
+    return ~np.isin(problem.rows, corrections)
+
+
+def against_the_cut(
+    problem: Problem, near: FloatArray, short: bool, missed: float | None, fair: BoolArray
+) -> str:
+    """What labels say against a cut in two, if anything.
+
+    They may lie on either side of it about as they would by chance. If it is `short`, they may
+    speak against the sizes of its sides, having been missed when held back, too.
+    """
+    if _among_others(problem, near, fair):
+        return "too many labels lie among rows that a balanced cut gives to the other class"
+    by_chance = missed is not None and (
+        missed <= FEW_MISSED or missed * folds(problem, fair)[1] <= _noise(0)
+    )
+    if short and not by_chance and _other_sizes(problem, near, fair):
+        return "numbers of labels contradict the class sizes that a cut between clusters has"
+    return ""
+
+
+def _among_others(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
+    """Whether the neighbours of labels are on either side of a cut in two about as by chance.
+
+    The labels themselves are held to their own.
+    """
+    assert problem.graph is not None
+    sides = (problem.graph.affinity @ rounded(problem, near))[problem.rows]
+    wrong = int(np.sum((sides.argmax(axis=1) != problem.targets.argmax(axis=1))[fair]))
+    n = int(fair.sum())
+    return n >= FEWEST and wrong + _noise(wrong) > n / 2
+
+
+def _other_sizes(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
+    """Whether the sides of a cut have sizes that random labels speak against.
+
+    Labels in equal number, or many times as many of one class, say nothing about sizes: somebody
+    chose them.
+    """
+    counts = problem.targets[fair].sum(axis=0)
+    fewer, more = np.sort(counts)
+    if more - fewer <= 1 or more >= MANY_TIMES * fewer:
+        return False
+    n, shares = counts.sum(), shares_of(rounded(problem, near))
+    off = abs(counts[0] - n * shares[0]) / np.sqrt(max(n * shares[0] * shares[1], TINY))
+    return bool(off > CONTRADICTS)
+
+
+def folds(problem: Problem, fair: BoolArray) -> tuple[IntArray, int]:
+    """Fold of each label, -1 for those never held back, and how many are held back in all.
+
+    A class always keeps a label, and every class its turn.
+    """
+    codes = problem.targets.argmax(axis=1)
+    counts = np.bincount(codes[fair], minlength=problem.n_columns)
+    n_folds = min(MOST_FOLDS, int(counts.max()))
+    fold = np.full(codes.size, -1)
+    order = np.random.RandomState(0).permutation(codes.size)  # whatever the classes are called
+    for k in np.flatnonzero(counts >= 2):
+        rows = order[(codes[order] == k) & fair[order]]
+        fold[rows] = np.arange(rows.size) % n_folds
+    return fold, int(np.sum(fold >= 0))
+
+
+def held_back(
+    problem: Problem,
+    methods: dict[str, Judged],
+    favourite: str,
+    fair: BoolArray,
+    *,
+    few: float = 0.0,
+) -> dict[str, float]:
+    """Share of held-back labels missed by the favourite and by each method clearly better than it.
+
+    Clearly better is to miss fewer by more than a standard deviation. Where one class has ten times
+    the labels of another, it must not miss more where classes count the same either: else
+    whatever gives all rows to the larger one wins. Against a favourite that misses no more than a
+    share of `few`, it takes two standard deviations. Empty if there is fewer than one label a class
+    to hold back, or none but of one class. Another method is given up as soon as it cannot be
+    clearly better.
+    """
+    fold, count = folds(problem, fair)
+    codes = problem.targets.argmax(axis=1)
+    held = np.bincount(codes[fold >= 0], minlength=problem.n_columns)
+    if count < max(problem.n_columns, FEWEST) or np.sum(held > 0) < 2:
+        return {}
+    uneven = held.max() >= MANY_TIMES * held[held > 0].min()
+    share = (1 / np.maximum(held, 1))[codes]
+    missed: dict[str, float] = {}
+    to_beat = fewest = most_even = np.inf  # what the favourite missed; the best one so far
+    margin = 1.0
+    n_folds = int(fold.max()) + 1
+    for name in sorted(methods, key=lambda name: name != favourite):
+        wrong, evenly = 0, 0.0
+        for f in range(n_folds):
+            test = fold == f
+            part = replace(
+                problem,
+                rows=problem.rows[~test],
+                targets=problem.targets[~test],
+                weights=problem.weights[~test],
+            )
+            with part_of(f"labels held back, fold {f + 1} of {n_folds}", f / n_folds):
+                found = methods[name](part, problem.rows[test]).argmax(axis=1)
+            wrong += int(np.sum(found != codes[test]))
+            evenly += float(np.sum(share[test][found != codes[test]]))
+            if wrong + margin * _noise(wrong) >= to_beat or wrong >= fewest or evenly > most_even:
+                break
+        else:
+            missed[name] = wrong / count
+            fewest = wrong
+            if name == favourite:
+                to_beat, most_even = wrong, evenly if uneven else np.inf
+                margin = 2.0 if wrong <= few * count else 1.0
+        if to_beat <= margin * _noise(0):
+            break
+    return missed
+
+
+def _noise(wrong: float) -> float:
+    """By how many missed labels two methods may differ by chance: a standard deviation."""
+    return float(np.sqrt(wrong + 1))
