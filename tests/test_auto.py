@@ -8,9 +8,12 @@ from sklearn.svm import SVC
 
 from tvsvm import AutoTV
 from tvsvm.graph import Graph, knn_graph
+from tvsvm.kernel import RKHS
+from tvsvm.losses import Squared
 from tvsvm.methods.auto import _from_the_cut, _short
 from tvsvm.methods.judging import against_the_cut, folds, held_back
 from tvsvm.methods.partition import PartitionSearch
+from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.problem import Problem
 
 
@@ -288,3 +291,29 @@ def test_folds_leave_corrections_out():
     fold, count = folds(problem, fair)
     assert count == fair.sum()
     np.testing.assert_array_equal(fold >= 0, fair)
+
+
+@pytest.mark.parametrize("by_ratio", [False, True])
+def test_rows_have_parts_to_themselves_only_where_the_cut_is_trusted(by_ratio):
+    asked = []
+
+    class Spied(Squared):
+        def kernel_step(self, problem, **options):
+            asked.append(options["residual"])
+            return super().kernel_step(problem, **options)
+
+    X, y = make_blobs(90, cluster_std=0.5, random_state=0)
+    graph = knn_graph(X).scaled(mean_degree=1.0)
+    rows = np.array([np.flatnonzero(y == k)[0] for k in range(3)])
+    problem = Problem(RKHS(X, n_components=10), rows, np.eye(3), np.ones(3), graph)
+    found = from_partition(
+        problem,
+        Spied(1.0),
+        np.eye(3)[y],
+        TVStrengths(0.2, 0.05, 0.3),
+        by_ratio=by_ratio,
+        tol=1e-3,
+        max_iter=5,
+    )
+    assert asked == [not by_ratio]
+    assert np.mean(found.solution.argmax(axis=1) == y) > 0.95

@@ -48,6 +48,15 @@ def test_who_is_busy_is_not_asked_to_share():
         helper.finish()
 
 
+def test_the_helper_does_not_wait_for_itself():
+    shared = []
+    with Helper(True) as helper:
+        helper.give(lambda: shared.append(helper.share(lambda item: item, 1, 2)))
+        helper.give(lambda: None)
+        helper.finish()
+    assert shared == [(1, 2)]
+
+
 def test_errors_reach_the_caller():
     def fail(*_):
         raise ValueError("no")

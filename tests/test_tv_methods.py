@@ -11,7 +11,6 @@ from threadpoolctl import threadpool_limits
 
 from tvsvm import TVRLS, TVSVM, CheegerRLS, CheegerSVM, knn_graph
 from tvsvm.kernel import RKHS
-from tvsvm.losses import Squared
 from tvsvm.methods import total_variation as module
 from tvsvm.methods.candidates import Progress, lowest
 from tvsvm.methods.ratio import partition_energy
@@ -384,23 +383,3 @@ def test_class_prior_of_two_classes_has_two_entries(Classifier):
     X, _, y = one_to_three(0)
     with pytest.raises(ValueError, match="shares of 2 classes"):
         Classifier(class_prior=[0.2, 0.3, 0.5]).fit(X, y)
-
-
-@pytest.mark.parametrize("by_ratio", [False, True])
-def test_rows_have_parts_to_themselves_only_where_the_cut_is_trusted(by_ratio):
-    asked = []
-
-    class Spied(Squared):
-        def kernel_step(self, problem, **options):
-            asked.append(options["residual"])
-            return super().kernel_step(problem, **options)
-
-    X, y = make_blobs(90, cluster_std=0.5, random_state=0)
-    graph = knn_graph(X).scaled(mean_degree=1.0)
-    rows = np.array([np.flatnonzero(y == k)[0] for k in range(3)])
-    problem = Problem(RKHS(X, n_components=10), rows, np.eye(3), np.ones(3), graph)
-    found = module.from_partition(
-        problem, Spied(1.0), np.eye(3)[y], STRENGTHS, by_ratio=by_ratio, tol=1e-3, max_iter=5
-    )
-    assert asked == [not by_ratio]
-    assert np.mean(found.solution.argmax(axis=1) == y) > 0.95

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import get_ident
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -29,6 +30,7 @@ class Helper:
 
     def __init__(self, present: bool) -> None:
         self._pool = ThreadPoolExecutor(1) if present else None
+        self._owner = get_ident()
         self._given: list[tuple[Future[None], Callable[[], None]]] = []
 
     def __enter__(self) -> Helper:
@@ -41,9 +43,14 @@ class Helper:
     def share(
         self, work: Callable[[Item], Result], mine: Item, others: Item
     ) -> tuple[Result, Result]:
-        """Return work(mine) and work(others), done at the same time if the helper is free."""
-        if self._pool is None or any(not task.done() for task, _ in self._given):
+        """Return work(mine) and work(others), done at the same time if the helper is free.
+
+        Within what it was given the helper itself would wait for itself, and does both.
+        """
+        alone = self._pool is None or get_ident() != self._owner
+        if alone or any(not task.done() for task, _ in self._given):
             return work(mine), work(others)
+        assert self._pool is not None
         theirs = self._pool.submit(work, others)
         return work(mine), theirs.result()
 

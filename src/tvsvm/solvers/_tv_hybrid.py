@@ -101,8 +101,7 @@ def solve_columns(
     block = _Block(edges, z, strength, dual, tol)
 
     def write(block: _Block, columns: IntArray, all_: bool = False) -> None:
-        block.write(result, columns, all_)
-        n_iter[columns] = np.maximum(n_iter[columns], block.n_iter)
+        n_iter[block.write(result, columns, all_)] = block.n_iter
 
     def sweep(block: _Block, columns: IntArray, run: int) -> None:
         while True:
@@ -272,8 +271,8 @@ class _Block:
         taken.looked_at = self.looked_at
         return taken
 
-    def write(self, result: Columns, columns: IntArray, all_: bool) -> None:
-        """Put columns that are solved, or all, where they belong in the result."""
+    def write(self, result: Columns, columns: IntArray, all_: bool) -> IntArray:
+        """Put columns that are solved, or all, where they belong in the result; return where."""
         index = np.flatnonzero(~self.elsewhere[: self.n_columns] & (all_ | ~self.open))
         into = columns[index]
         self._put(result.x, into, self.x, index)
@@ -281,6 +280,7 @@ class _Block:
         result.gap[into] = self.gap[index]
         result.value[into] = self.value[index]
         result.open[into] = self.open[index]
+        return into
 
     def _put(
         self, target: FloatArray, into: IntArray, source: FloatArray, columns: IntArray

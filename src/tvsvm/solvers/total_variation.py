@@ -140,16 +140,14 @@ def graph_tv_prox(
             columns = solve_columns(edges, z_in, s_in, p_in, tol, max_iter)
 
         p_out = columns.dual
-        helper.share(lambda rows: _scale(p_out[rows], scale), *halves(len(p_out)))
+        helper.share(
+            lambda rows: np.multiply(p_out[rows], scale, out=p_out[rows]), *halves(len(p_out))
+        )
 
     solution = np.empty_like(z)
     solution[graph.order] = columns.x * scale + shift
     solution[held] = z[held]
     return _result(columns, solution, p_out, scale, np.ndim(Z))
-
-
-def _scale(rows: FloatArray, scale: FloatArray | float) -> None:
-    rows *= scale
 
 
 def _result(
