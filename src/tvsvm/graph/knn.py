@@ -95,7 +95,7 @@ def knn_graph(
 
 def _lengths(distances: FloatArray, metric: str | Callable[..., float]) -> FloatArray:
     """Distances that grow like lengths: these grow like squares of such."""
-    squares = isinstance(metric, str) and metric in ("cosine", "sqeuclidean")
+    squares = isinstance(metric, str) and metric in ("cosine", "correlation", "sqeuclidean")
     return np.sqrt(distances) if squares else distances
 
 
