@@ -16,7 +16,7 @@ import numpy as np
 
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
-from tvsvm.solvers._helper import Helper
+from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_polish import average_pieces, join_pieces
 from tvsvm.solvers._tv_sweeps import gap_and_value, push_dual, sweep_blocks, sweep_column
 
@@ -80,8 +80,16 @@ class Edges:
 
     def primal(self, z: FloatArray, p: FloatArray, g: FloatArray) -> None:
         """g = z - Dᵀp from scratch: sweeps only keep it up to date, and rounding adds up."""
-        g[:] = z
+        self.copy(z, g)
         self._over(lambda span, _: push_dual(*span, self.heads, p, g))
+
+    def copy(self, source: FloatArray, target: FloatArray) -> None:
+        """target[:] = source, for arrays with one row a node or edge."""
+
+        def copy(rows: slice) -> None:
+            target[rows] = source[rows]
+
+        self.helper.share(copy, *halves(len(source)))
 
     def gap_and_value(
         self, strength: FloatArray, z: FloatArray, g: FloatArray, p: FloatArray, x: FloatArray

@@ -13,6 +13,7 @@ from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
 from tvsvm.solvers._helper import halves
 from tvsvm.solvers._tv_edges import Edges
+from tvsvm.solvers._tv_scale import rounding_floor
 from tvsvm.solvers._tv_sweeps import HALF_REGISTER, put_columns
 
 FIRST_CHECK = 6  # sweeps before the first look at the gap,
@@ -76,12 +77,6 @@ def first_dual(edges: Edges, dual: FloatArray | None, width: int, dtype: np.dtyp
     if dual is None:
         return np.zeros((edges.heads.size, width), dtype)
     return pad(towards_zero(dual, dtype), width)
-
-
-def rounding_floor(z: FloatArray) -> FloatArray:
-    """Gap of each column that is rounding: relative gaps mean nothing for constant functions."""
-    centred = z - z.mean(axis=0)
-    return float(np.finfo(z.dtype).eps) * 0.5 * np.einsum("ik,ik->k", centred, centred)
 
 
 def solve_columns(
@@ -193,7 +188,7 @@ class _Block:
         before, sweeps = self.raw_gap, self.n_iter - self.looked_at
         self.looked_at = self.n_iter
         self.edges.primal(self.z, self.dual, self.g)
-        self.x[:] = self.g
+        self.edges.copy(self.g, self.x)
         self.note_gap()
         k = np.flatnonzero(self.open)
         if sweeps:
@@ -217,7 +212,8 @@ class _Block:
         """Take the polished version of columns where it is better; returns their pieces."""
         pieces = np.ones_like(columns)
         if columns.size:
-            candidate = self.g.copy()
+            candidate = np.empty_like(self.g)
+            self.edges.copy(self.g, candidate)
             pieces = self.edges.polish(self.strength, self.g, self.dual, columns, candidate)
             self._improve(candidate)
         return pieces

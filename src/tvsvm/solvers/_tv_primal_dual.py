@@ -5,8 +5,9 @@ import numpy as np
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers._tv_edges import Edges
-from tvsvm.solvers._tv_hybrid import Columns, first_dual, rounding_floor
+from tvsvm.solvers._tv_hybrid import Columns, first_dual
 from tvsvm.solvers._tv_rows import RowConstraint, certify, joint_columns
+from tvsvm.solvers._tv_scale import rounding_floor
 
 CHECK_EVERY = 20
 

@@ -20,10 +20,10 @@ from tvsvm.solvers._tv_hybrid import (
     first_dual,
     pad,
     padded_width,
-    rounding_floor,
     towards_zero,
 )
 from tvsvm.solvers._tv_polish import polish_rows
+from tvsvm.solvers._tv_scale import rounding_floor
 from tvsvm.solvers.simplex import project_rows
 
 # Largest entry of Z for sweeps in single precision: rows are projected, so what counts is the

@@ -15,6 +15,7 @@ from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_hybrid import Columns, solve_columns
 from tvsvm.solvers._tv_primal_dual import solve_primal_dual
 from tvsvm.solvers._tv_rows import RowConstraint, solve_rows
+from tvsvm.solvers._tv_scale import bring_in, bring_out, location_and_scale
 from tvsvm.solvers._tv_sweeps import clip_dual
 
 if TYPE_CHECKING:
@@ -115,9 +116,11 @@ def graph_tv_prox(
 
     # Centre and scale so that nothing over- or underflows and rounding is relative to what varies;
     # a power of two changes no digit. The simplex has its own scale.
-    shift, scale = (0.0, 1.0) if simplex else _location_and_scale(z)
+    unit = np.zeros(c, z.dtype), np.ones(c, z.dtype)
+    shift, scale = unit if simplex else location_and_scale(z)
     weights = graph.edge_weights.astype(z.dtype)
-    z_in = ((z - shift) / scale)[graph.order].astype(z.dtype, copy=False)
+    z_in = np.empty_like(z)
+    bring_in(z, graph.order, shift, scale, z_in)
     largest = float(weights.max(initial=0.0))
     with np.errstate(over="ignore"):
         bounded = np.minimum(strength / scale, np.finfo(z.dtype).max ** 0.5 / (1.0 + largest))
@@ -145,7 +148,7 @@ def graph_tv_prox(
         )
 
     solution = np.empty_like(z)
-    solution[graph.order] = columns.x * scale + shift
+    bring_out(np.ascontiguousarray(columns.x), graph.order, shift, scale, solution)
     solution[held] = z[held]
     return _result(columns, solution, p_out, scale, np.ndim(Z))
 
@@ -154,10 +157,12 @@ def _result(
     columns: Columns,
     solution: FloatArray,
     dual: FloatArray,
-    scale: FloatArray | float,
+    scale: FloatArray,
     ndim: int,
 ) -> TVProxResult:
     gap, value = columns.gap, columns.value
+    # A gap of all columns together may lie in the one of the largest scale.
+    unit = scale if gap.size == scale.size else scale.max()
     relative = np.divide(gap, value, out=np.zeros_like(gap), where=value > 0)
     return TVProxResult(
         solution=solution[:, 0] if ndim == 1 else solution,
@@ -165,18 +170,8 @@ def _result(
         n_iter=columns.n_iter,
         certificate=float(relative.max(initial=0.0)),
         dual=dual[:, 0] if ndim == 1 else dual,
-        gap=float(np.sum(gap * np.square(scale))),
+        gap=float(np.sum(gap * np.square(unit))),
     )
-
-
-def _location_and_scale(z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Per column: a value in its middle, and a power of two near its half-range."""
-    low, high = z.min(axis=0), z.max(axis=0)
-    shift = low / 2 + high / 2
-    half_range = high / 2 - low / 2
-    exponent = np.frexp(half_range)[1]
-    scale = np.ldexp(np.ones_like(half_range), exponent)
-    return shift, np.where((half_range > 0) & np.isfinite(scale) & (scale > 0), scale, 1.0)
 
 
 def _checked_functions(Z: ArrayLike, n_nodes: int) -> FloatArray:
