@@ -187,7 +187,8 @@ class _Block:
         """Certify the columns; return which are to be ended by flow."""
         before, sweeps = self.raw_gap, self.n_iter - self.looked_at
         self.looked_at = self.n_iter
-        self.edges.primal(self.z, self.dual, self.g)
+        if sweeps:
+            self.edges.primal(self.z, self.dual, self.g)
         self.edges.copy(self.g, self.x)
         self.note_gap()
         k = np.flatnonzero(self.open)
