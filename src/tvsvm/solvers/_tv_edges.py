@@ -18,7 +18,13 @@ from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
 from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_polish import average_pieces, join_pieces
-from tvsvm.solvers._tv_sweeps import gap_and_value, push_dual, sweep_blocks, sweep_column
+from tvsvm.solvers._tv_sweeps import (
+    gap_and_value,
+    push_dual,
+    put_columns,
+    sweep_blocks,
+    sweep_column,
+)
 
 if TYPE_CHECKING:
     from tvsvm.graph import Graph
@@ -90,6 +96,16 @@ class Edges:
             target[rows] = source[rows]
 
         self.helper.share(copy, *halves(len(source)))
+
+    def put(
+        self, target: FloatArray, into: IntArray, source: FloatArray, columns: IntArray
+    ) -> None:
+        """target[:, into] = source[:, columns], likewise."""
+
+        def put(rows: slice) -> None:
+            put_columns(target[rows], into, source[rows], columns)
+
+        self.helper.share(put, *halves(len(source)))
 
     def gap_and_value(
         self, strength: FloatArray, z: FloatArray, g: FloatArray, p: FloatArray, x: FloatArray

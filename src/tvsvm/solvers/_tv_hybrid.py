@@ -11,10 +11,9 @@ import numpy as np
 
 from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
-from tvsvm.solvers._helper import halves
 from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_scale import rounding_floor
-from tvsvm.solvers._tv_sweeps import HALF_REGISTER, put_columns
+from tvsvm.solvers._tv_sweeps import HALF_REGISTER
 
 FIRST_CHECK = 6  # sweeps before the first look at the gap,
 CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look to the next
@@ -91,12 +90,8 @@ def solve_columns(
 
     The dual may be overwritten.
     """
-    result = _empty_result(edges, z)
-    n_iter = np.zeros(z.shape[1], dtype=np.int64)
+    result = _Result(edges, z)
     block = _Block(edges, z, strength, dual, tol)
-
-    def write(block: _Block, columns: IntArray, all_: bool = False) -> None:
-        n_iter[block.write(result, columns, all_)] = block.n_iter
 
     def sweep(block: _Block, columns: IntArray, run: int) -> None:
         while True:
@@ -108,7 +103,7 @@ def solve_columns(
             stop = block.n_iter >= max_iter
             # Columns that are done cost as much as the others: drop them once they fill half.
             if stop or 2 * block.width(block.open.sum()) <= block.width(columns.size):
-                write(block, columns, stop)
+                result.put(block, columns, stop)
                 left = np.flatnonzero(block.open)
                 if stop or left.size == 0:
                     return
@@ -120,20 +115,44 @@ def solve_columns(
         if block.open.any():
             sweep(block, columns, FIRST_CHECK)
         else:
-            write(block, columns)
+            result.put(block, columns)
 
     if dual is None:
         block.note_gap()
     # A warm dual may be good enough as it is.
     sweep(block, np.arange(z.shape[1]), FIRST_CHECK if dual is None else 0)
     edges.helper.finish()
-    return result._replace(n_iter=int(n_iter.max()))
+    return result.columns
 
 
-def _empty_result(edges: Edges, z: FloatArray) -> Columns:
-    c = z.shape[1]
-    x, p = np.empty_like(z), np.empty((edges.heads.size, c), z.dtype)
-    return Columns(x, p, np.empty(c), np.empty(c), np.empty(c, dtype=bool), 0)
+class _Result:
+    """Columns as they are solved, by whichever block."""
+
+    def __init__(self, edges: Edges, z: FloatArray) -> None:
+        self._edges, c = edges, z.shape[1]
+        x, p = np.empty_like(z), np.empty((edges.heads.size, c), z.dtype)
+        self._found = Columns(x, p, np.empty(c), np.empty(c), np.empty(c, dtype=bool), 0)
+        self._n_iter = np.zeros(c, dtype=np.int64)
+
+    @property
+    def columns(self) -> Columns:
+        """What was found."""
+        return self._found._replace(n_iter=int(self._n_iter.max()))
+
+    def put(self, block: "_Block", columns: IntArray, all_: bool = False) -> None:
+        """Take the columns of a block that are solved, or all; `columns` is where they belong."""
+        index = np.flatnonzero(~block.elsewhere[: block.n_columns] & (all_ | ~block.open))
+        found, into = self._found, columns[index]
+        self._n_iter[into] = block.n_iter
+        if block.dual.dtype == found.dual.dtype and index.size == block.gap.size == found.gap.size:
+            # The whole problem in one piece: a copy would take as long as two sweeps.
+            self._found = Columns(block.x, block.dual, block.gap, block.value, block.open, 0)
+            return
+        self._edges.put(found.x, into, block.x, index)
+        self._edges.put(found.dual, into, block.dual, index)
+        found.gap[into] = block.gap[index]
+        found.value[into] = block.value[index]
+        found.open[into] = block.open[index]
 
 
 class _Block:
@@ -223,7 +242,8 @@ class _Block:
         """Take the columns of another primal that have a smaller gap."""
         gap, value = self._gap(candidate)
         better = gap < self.gap
-        self._put(self.x, np.flatnonzero(better), candidate, np.flatnonzero(better))
+        index = np.flatnonzero(better)
+        self.edges.put(self.x, index, candidate, index)
         self.gap, self.value = np.where(better, gap, self.gap), np.where(better, value, self.value)
 
     def _gap(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -267,22 +287,3 @@ class _Block:
         taken.flow_tried, taken.n_iter = self.flow_tried, self.n_iter
         taken.looked_at = self.looked_at
         return taken
-
-    def write(self, result: Columns, columns: IntArray, all_: bool) -> IntArray:
-        """Put columns that are solved, or all, where they belong in the result; return where."""
-        index = np.flatnonzero(~self.elsewhere[: self.n_columns] & (all_ | ~self.open))
-        into = columns[index]
-        self._put(result.x, into, self.x, index)
-        self._put(result.dual, into, self.dual, index)
-        result.gap[into] = self.gap[index]
-        result.value[into] = self.value[index]
-        result.open[into] = self.open[index]
-        return into
-
-    def _put(
-        self, target: FloatArray, into: IntArray, source: FloatArray, columns: IntArray
-    ) -> None:
-        def put(rows: slice) -> None:
-            put_columns(target[rows], into, source[rows], columns)
-
-        self.edges.helper.share(put, *halves(len(source)))

@@ -317,12 +317,14 @@ def sweep_column(
 
 
 @kernel
-def clip_dual(weights: FloatArray, strength: FloatArray, p: FloatArray) -> None:
-    """Bring a dual from elsewhere inside its bounds, in place."""
+def clip_dual(
+    dual: FloatArray, scale: FloatArray, weights: FloatArray, strength: FloatArray, p: FloatArray
+) -> None:
+    """Write a dual from elsewhere over the scale into p, brought inside its bounds."""
     for e in range(p.shape[0]):
         for k in range(p.shape[1]):
             bound = weights[e] * strength[k]
-            p[e, k] = min(max(p[e, k], -bound), bound)
+            p[e, k] = min(max(dual[e, k] / scale[k], -bound), bound)
 
 
 @kernel

@@ -127,8 +127,8 @@ def graph_tv_prox(
     s_in = bounded.astype(z.dtype)
     p_in = None
     if dual is not None:
-        p_in = (_checked_dual(dual, graph.n_edges, c) / scale).astype(z.dtype, copy=False)
-        clip_dual(weights, s_in, p_in)
+        p_in = np.empty((graph.n_edges, c), z.dtype)
+        clip_dual(_checked_dual(dual, graph.n_edges, c), scale, weights, s_in, p_in)
         if not simplex:
             p_in[:, np.ptp(z_in, axis=0) == 0] = 0.0  # constants are their own solution
 
