@@ -15,7 +15,7 @@ from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_scale import rounding_floor
 from tvsvm.solvers._tv_sweeps import HALF_REGISTER
 
-FIRST_CHECK = 6  # sweeps before the first look at the gap,
+FIRST_CHECK, WARM_CHECK = 6, 4  # sweeps before the first look at the gap, without and with a dual,
 CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look to the next
 # Costs in nanoseconds per edge and column, to choose between sweeps and flow. Counts decide, not
 # clocks: the same input always takes the same path.
@@ -91,6 +91,7 @@ def solve_columns(
     The dual may be overwritten.
     """
     result = _Result(edges, z)
+    fewest = FIRST_CHECK if dual is None else WARM_CHECK
     block = _Block(edges, z, strength, dual, tol)
 
     def sweep(block: _Block, columns: IntArray, run: int) -> None:
@@ -108,19 +109,19 @@ def solve_columns(
                 if stop or left.size == 0:
                     return
                 block, columns = block.take(left), columns[left]
-            run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
+            run = max(fewest, int(run * CHECK_GROWTH))
 
     def end(block: _Block, columns: IntArray) -> None:
         block.end_by_flow()
         if block.open.any():
-            sweep(block, columns, FIRST_CHECK)
+            sweep(block, columns, fewest)
         else:
             result.put(block, columns)
 
     if dual is None:
         block.note_gap()
     # A warm dual may be good enough as it is.
-    sweep(block, np.arange(z.shape[1]), FIRST_CHECK if dual is None else 0)
+    sweep(block, np.arange(z.shape[1]), fewest if dual is None else 0)
     edges.helper.finish()
     return result.columns
 

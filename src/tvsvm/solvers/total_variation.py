@@ -118,7 +118,7 @@ def graph_tv_prox(
     # a power of two changes no digit. The simplex has its own scale.
     unit = np.zeros(c, z.dtype), np.ones(c, z.dtype)
     shift, scale = unit if simplex else location_and_scale(z)
-    weights = graph.edge_weights.astype(z.dtype)
+    weights = graph.edge_weights.astype(z.dtype, copy=False)
     z_in = np.empty_like(z)
     bring_in(z, graph.order, shift, scale, z_in)
     largest = float(weights.max(initial=0.0))
