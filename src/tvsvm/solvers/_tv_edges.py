@@ -19,6 +19,7 @@ from tvsvm.solvers import _tv_flow as flow
 from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_polish import average_pieces, join_pieces
 from tvsvm.solvers._tv_sweeps import (
+    clip_dual,
     gap_and_value,
     push_dual,
     put_columns,
@@ -72,6 +73,21 @@ class Edges:
     def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
         """Both directions of every edge, as flows need them."""
         return flow.arcs(self.indptr, self.heads)
+
+    def bring_dual(
+        self,
+        dual: FloatArray,
+        scale: FloatArray,
+        strength: FloatArray,
+        shrink: float,
+        p: FloatArray,
+    ) -> None:
+        """Write a dual from elsewhere into the first columns of p, see `clip_dual`."""
+
+        def bring(rows: slice) -> None:
+            clip_dual(dual[rows], scale, self.weights[rows], strength, shrink, p[rows])
+
+        self.helper.share(bring, *halves(len(p)))
 
     def sweep(self, strength: FloatArray, g: FloatArray, p: FloatArray, times: int = 1) -> None:
         """Run Gauss-Seidel passes over the dual, in place; all arrays of one type."""

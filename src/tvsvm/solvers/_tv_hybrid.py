@@ -66,33 +66,43 @@ def dual_type(strength: FloatArray, weights: FloatArray, tol: float) -> np.dtype
 
 def towards_zero(array: FloatArray, dtype: np.dtype, ulps: int = 1) -> FloatArray:
     """Convert to a shorter type, so much nearer to zero that rounding cannot lead beyond."""
-    if array.dtype == dtype:
-        return array
-    return (array * (1.0 - ulps * float(np.finfo(dtype).eps))).astype(dtype)
+    return (array * _shrink(array.dtype, dtype, ulps)).astype(dtype)
 
 
-def first_dual(edges: Edges, dual: FloatArray | None, width: int, dtype: np.dtype) -> FloatArray:
-    """The dual to start from: the given one or zero, wide enough and of the type wanted."""
-    if dual is None:
-        return np.zeros((edges.heads.size, width), dtype)
-    return pad(towards_zero(dual, dtype), width)
+def _shrink(given: np.dtype, dtype: np.dtype, ulps: int = 1) -> float:
+    """By what to multiply numbers that are converted to a shorter type."""
+    return 1.0 - ulps * float(np.finfo(dtype).eps) if dtype.itemsize < given.itemsize else 1.0
+
+
+class Start(NamedTuple):
+    """A dual to start from, its columns in units of `scale`."""
+
+    dual: FloatArray
+    scale: FloatArray
+
+
+def first_dual(
+    edges: Edges, start: Start | None, strength: FloatArray, width: int, dtype: np.dtype
+) -> FloatArray:
+    """The given dual within its bounds, or zero, so wide and of the type wanted."""
+    p = np.zeros((edges.heads.size, width), dtype)
+    if start is not None:
+        edges.bring_dual(*start, strength, _shrink(start.dual.dtype, dtype), p)
+    return p
 
 
 def solve_columns(
     edges: Edges,
     z: FloatArray,
     strength: FloatArray,
-    dual: FloatArray | None,
+    start: Start | None,
     tol: float,
     max_iter: int,
 ) -> Columns:
-    """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column, from a feasible dual or none.
-
-    The dual may be overwritten.
-    """
+    """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column."""
     result = _Result(edges, z)
-    fewest = FIRST_CHECK if dual is None else WARM_CHECK
-    block = _Block(edges, z, strength, dual, tol)
+    fewest = FIRST_CHECK if start is None else WARM_CHECK
+    block = _Block(edges, z, strength, start, tol)
 
     def sweep(block: _Block, columns: IntArray, run: int) -> None:
         while True:
@@ -118,10 +128,10 @@ def solve_columns(
         else:
             result.put(block, columns)
 
-    if dual is None:
+    if start is None:
         block.note_gap()
     # A warm dual may be good enough as it is.
-    sweep(block, np.arange(z.shape[1]), fewest if dual is None else 0)
+    sweep(block, np.arange(z.shape[1]), fewest if start is None else 0)
     edges.helper.finish()
     return result.columns
 
@@ -164,7 +174,7 @@ class _Block:
         edges: Edges,
         z: FloatArray,
         strength: FloatArray,
-        dual: FloatArray | None,
+        start: Start | None,
         tol: float,
     ) -> None:
         self.n_columns = z.shape[1]
@@ -172,7 +182,7 @@ class _Block:
         dtype = dual_type(strength, edges.weights, tol)
         width = padded_width(self.n_columns, dtype)
         self.z, self.strength = pad(z, width), pad(strength, width)
-        self.dual = first_dual(edges, dual, width, dtype)
+        self.dual = first_dual(edges, start, self.strength, width, dtype)
         # Products with rounded weights must stay within the true bounds as well.
         self.sweep_strength = towards_zero(self.strength, dtype, ulps=2)
         self.g = np.empty_like(self.z)
@@ -281,8 +291,8 @@ class _Block:
     def take(self, index: IntArray) -> "_Block":
         """A block of some of the columns, which leave this one."""
         self.elsewhere[index] = True
-        z, dual = self.z[:, index], self.dual[:, index]
-        taken = _Block(self.edges, z, self.strength[index], dual, self.tol)
+        strength, start = self.strength[index], Start(self.dual[:, index], np.ones(index.size))
+        taken = _Block(self.edges, self.z[:, index], strength, start, self.tol)
         for name in ("gap", "value", "raw_gap", "rate", "in_vain"):
             getattr(taken, name)[: index.size] = getattr(self, name)[index]
         taken.flow_tried, taken.n_iter = self.flow_tried, self.n_iter

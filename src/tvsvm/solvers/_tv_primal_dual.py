@@ -5,7 +5,7 @@ import numpy as np
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers._tv_edges import Edges
-from tvsvm.solvers._tv_hybrid import Columns, first_dual
+from tvsvm.solvers._tv_hybrid import Columns, Start, first_dual
 from tvsvm.solvers._tv_rows import RowConstraint, certify, joint_columns
 from tvsvm.solvers._tv_scale import rounding_floor
 
@@ -87,16 +87,13 @@ def solve_primal_dual(
     edges: Edges,
     z: FloatArray,
     strength: FloatArray,
-    dual: FloatArray | None,
+    start: Start | None,
     rows: RowConstraint,
     tol: float,
     max_iter: int,
 ) -> Columns:
-    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|²; steps τσ|D|² ≤ 1, τ shrinking like 1/n.
-
-    The dual may be overwritten.
-    """
-    p = first_dual(edges, dual, z.shape[1], z.dtype)
+    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|²; steps τσ|D|² ≤ 1, τ shrinking like 1/n."""
+    p = first_dual(edges, start, strength, z.shape[1], z.dtype)
     divergence, v, nearest, new = (np.empty_like(z) for _ in range(4))
     edges.primal(z, p, v)
     rows.project(v, nearest, edges.helper)

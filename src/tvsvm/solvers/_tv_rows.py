@@ -16,6 +16,7 @@ from tvsvm.solvers._tv_hybrid import (
     FIRST_CHECK,
     FLOW_LIMIT,
     Columns,
+    Start,
     dual_type,
     first_dual,
     pad,
@@ -63,28 +64,25 @@ def solve_rows(
     edges: Edges,
     z: FloatArray,
     strength: FloatArray,
-    dual: FloatArray | None,
+    start: Start | None,
     rows: RowConstraint,
     tol: float,
     max_iter: int,
 ) -> Columns:
-    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|² over X with constrained rows.
-
-    The dual may be overwritten.
-    """
+    """Minimise Σ_k strength_k TV(x_k) + ½|X - Z|² over X with constrained rows."""
     c = z.shape[1]
     single = rows.simplex and np.abs(z).max() < SINGLE_SIZE
     dtype = dual_type(strength, edges.weights, tol) if single else z.dtype
     width = padded_width(c, dtype)
     z, strength = pad(z, width), pad(strength, width)
     sweep_strength = towards_zero(strength, dtype, ulps=2)
-    p = first_dual(edges, dual, width, dtype)
+    p = first_dual(edges, start, strength, width, dtype)
     floor = rounding_floor(z).sum() + rows.rounding_floor(dtype)
     v = np.empty_like(z)
     x = np.zeros(z.shape, dtype)
     edges.primal(z, p, v)
     n_iter = 0
-    run = FIRST_CHECK if dual is None else 0
+    run = FIRST_CHECK if start is None else 0
     before, may_flow = np.inf, not rows.simplex
     while True:
         run = min(run, max_iter - n_iter)

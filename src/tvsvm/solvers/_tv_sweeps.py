@@ -318,13 +318,18 @@ def sweep_column(
 
 @kernel
 def clip_dual(
-    dual: FloatArray, scale: FloatArray, weights: FloatArray, strength: FloatArray, p: FloatArray
+    dual: FloatArray,
+    scale: FloatArray,
+    weights: FloatArray,
+    strength: FloatArray,
+    shrink: float,
+    p: FloatArray,
 ) -> None:
-    """Write a dual from elsewhere over the scale into p, brought inside its bounds."""
-    for e in range(p.shape[0]):
-        for k in range(p.shape[1]):
+    """Write a dual from elsewhere over its scale into p, inside its bounds and then shrunk."""
+    for e in range(dual.shape[0]):
+        for k in range(dual.shape[1]):
             bound = weights[e] * strength[k]
-            p[e, k] = min(max(dual[e, k] / scale[k], -bound), bound)
+            p[e, k] = min(max(dual[e, k] / scale[k], -bound), bound) * shrink
 
 
 @kernel

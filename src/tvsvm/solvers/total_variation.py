@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 from tvsvm.results import BoolArray, FloatArray, SolverResult, Status
 from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_edges import Edges
-from tvsvm.solvers._tv_hybrid import Columns, solve_columns
+from tvsvm.solvers._tv_hybrid import Columns, Start, solve_columns
 from tvsvm.solvers._tv_primal_dual import solve_primal_dual
 from tvsvm.solvers._tv_rows import RowConstraint, solve_rows
 from tvsvm.solvers._tv_scale import bring_in, bring_out, location_and_scale
-from tvsvm.solvers._tv_sweeps import clip_dual
 
 if TYPE_CHECKING:
     from tvsvm.graph import Graph
@@ -125,12 +124,11 @@ def graph_tv_prox(
     with np.errstate(over="ignore"):
         bounded = np.minimum(strength / scale, np.finfo(z.dtype).max ** 0.5 / (1.0 + largest))
     s_in = bounded.astype(z.dtype)
-    p_in = None
+    start = None
     if dual is not None:
-        p_in = np.empty((graph.n_edges, c), z.dtype)
-        clip_dual(_checked_dual(dual, graph.n_edges, c), scale, weights, s_in, p_in)
-        if not simplex:
-            p_in[:, np.ptp(z_in, axis=0) == 0] = 0.0  # constants are their own solution
+        # Constants are their own solution.
+        constant = False if simplex else np.ptp(z_in, axis=0) == 0
+        start = Start(_checked_dual(dual, graph.n_edges, c), np.where(constant, np.inf, scale))
 
     jobs = joblib.effective_n_jobs(n_jobs)
     with Helper(jobs > 1 and graph.n_edges * c >= WORTH_THREADS) as helper:
@@ -138,9 +136,9 @@ def graph_tv_prox(
         if simplex or held.any() or method == "primal-dual":
             rows = RowConstraint(z_in, simplex, held[graph.order])
             solve = solve_primal_dual if method == "primal-dual" else solve_rows
-            columns = solve(edges, z_in, s_in, p_in, rows, tol, max_iter)
+            columns = solve(edges, z_in, s_in, start, rows, tol, max_iter)
         else:
-            columns = solve_columns(edges, z_in, s_in, p_in, tol, max_iter)
+            columns = solve_columns(edges, z_in, s_in, start, tol, max_iter)
 
         p_out = columns.dual
         helper.share(
