@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from tvsvm.kernel.features import choose_landmarks, factorise, fill_batches, gram
+from tvsvm._threads import map_batches
+from tvsvm.kernel.features import batches, choose_landmarks, factorise, fill_batches, gram
 from tvsvm.kernel.functions import Kernel, KernelName, Rows, make_kernel
 from tvsvm.kernel.quadratic import (
     Quadratic,
@@ -177,12 +178,20 @@ class RKHS:
 
     def values(self, W: ArrayLike) -> FloatArray:
         """Values ΦW on the rows of X, (n_points, c), of functions with coordinates W, (rank, c)."""
-        return self.features @ _columns(W, self.rank).astype(self.features.dtype, copy=False)
+        W = _columns(W, self.rank).astype(self.features.dtype, copy=False)
+        out = np.empty((self.n_points, W.shape[1]), W.dtype)
+        return fill_batches(out, lambda rows: self.features[rows] @ W, width=self.rank)
 
     def project(self, B: ArrayLike) -> FloatArray:
         """Adjoint of `values`: ΦᵀB, (rank, c) in float64, for B of shape (n_points, c)."""
         B = _columns(B, self.n_points).astype(self.features.dtype, copy=False)
-        return (self.features.T @ B).astype(np.float64, copy=False)
+        total = np.zeros((self.rank, B.shape[1]))
+        parts = map_batches(
+            lambda rows: self.features[rows].T @ B[rows], batches(self.n_points, self.rank)
+        )
+        for part in parts:
+            total += part
+        return total
 
     def apply(self, A: ArrayLike) -> FloatArray:
         """K A for A of shape (n_points, c)."""
