@@ -185,6 +185,15 @@ def test_a_hub_does_not_take_quadratic_time():
     assert graph.total_variation(np.arange(n_leaves) == 0) == n_leaves - 1
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_scaled_already_stays_itself(dtype):
+    rng = np.random.default_rng(0)
+    half = np.triu(rng.random((300, 300)) ** 4, 1).astype(dtype)
+    graph = Graph(half + half.T).scaled(mean_degree=1.0)
+    assert graph.scaled(mean_degree=1.0) is graph
+    assert graph.scaled(mean_degree=1.001) is not graph
+
+
 def test_scaled():
     graph = Graph(random_affinity(30))
     scaled = graph.scaled(mean_degree=5.6)

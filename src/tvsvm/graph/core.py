@@ -20,6 +20,7 @@ from tvsvm.graph.weights import (
 )
 from tvsvm.results import FloatArray, IntArray
 
+SAME_SCALE = 45.0  # relative differences of scale, in units of rounding, that are none
 SMOOTHING = 10  # sweeps by which positions of nodes are averaged before they are cut in two
 
 
@@ -271,7 +272,8 @@ class Graph:
         W = self._affinity
         relative = W.data / W.data.max()  # first to at most 1: the mean of huge weights overflows
         factor = mean_degree * self.n_nodes / relative.sum(dtype=np.float64)
-        if abs(factor - W.data.max()) <= 1e-14 * factor:
+        # What others made of this graph (its Laplacian, a kernel space's share of it) stays good.
+        if abs(factor - W.data.max()) <= SAME_SCALE * np.finfo(W.dtype).eps * factor:
             return self
         data = (relative * factor).astype(W.dtype, copy=False)
         return self._like(csr_array((data, W.indices, W.indptr), shape=W.shape), self._masses)
