@@ -60,7 +60,7 @@ def measure(names, methods, options):
         case = make_case(name)
         chosen = [method for method in methods if method.name not in TOO_SLOW.get(name, ())]
         trials = plan(case, chosen, draws=options.draws, **protocol(case, options.labels))
-        for outcome in run(case, chosen, trials, store=store, n_jobs=options.jobs):
+        for outcome in run([case], chosen, trials, store=store, n_jobs=options.jobs):
             outcomes.append(outcome)
             print(".", end="", file=sys.stderr, flush=True)
         print(f" {name}", file=sys.stderr, flush=True)

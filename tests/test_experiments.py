@@ -52,7 +52,7 @@ def store(tmp_path):
 def outcomes(case, store, *functions, **options):
     methods = [Method(function.__name__, function, "1") for function in functions]
     trials = plan(case, methods, **{"labels": [1, 3], "draws": 2, **options})
-    return list(run(case, methods, trials, store=store))
+    return list(run([case], methods, trials, store=store))
 
 
 def test_error_counts_unlabelled_rows_only(case, store):
@@ -91,7 +91,7 @@ def test_second_run_repeats_nothing(case, store):
 def test_other_settings_are_run_anew(case, store):
     outcomes(case, store, truth)
     method = Method("truth", wrong_where_hidden, "2")
-    (outcome,) = run(case, [method], plan(case, [method], labels=[1], draws=1), store=store)
+    (outcome,) = run([case], [method], plan(case, [method], labels=[1], draws=1), store=store)
     assert outcome.error == 100
 
 
@@ -108,8 +108,8 @@ def test_torn_line_is_done_again_and_swallows_nothing(case, store):
 def test_processes_change_nothing(case, tmp_path):
     methods = [classifier("RLS"), Method("fails", fails, "1")]
     trials = plan(case, methods, labels=[1], draws=3)
-    alone = list(run(case, methods, trials, store=Store(tmp_path / "1")))
-    shared = list(run(case, methods, trials, store=Store(tmp_path / "2"), n_jobs=2))
+    alone = list(run([case], methods, trials, store=Store(tmp_path / "1")))
+    shared = list(run([case], methods, trials, store=Store(tmp_path / "2"), n_jobs=2))
     assert {(o.trial, o.error, o.note) for o in alone} == {
         (o.trial, o.error, o.note) for o in shared
     }
@@ -145,7 +145,7 @@ def test_case_takes_the_graph_that_comes_with_the_rows(case):
 def test_every_classifier_finds_blobs_on_the_graph_of_the_case(case, store, name, monkeypatch):
     monkeypatch.setattr("tvsvm.estimators.graph.knn_graph", None)  # not made again
     method = classifier(name)
-    (outcome,) = run(case, [method], plan(case, [method], labels=[2], draws=1), store=store)
+    (outcome,) = run([case], [method], plan(case, [method], labels=[2], draws=1), store=store)
     assert (outcome.error, outcome.note) == (0, "")
     assert tvsvm.__version__ in method.settings
 

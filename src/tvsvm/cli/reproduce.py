@@ -62,14 +62,12 @@ def reproduce(
         smallest = min(Counter(case.y.tolist()).values())
         if 2 * counts[-1] > smallest:
             console.note(f"at most half of a class is labelled; {case.name} has one of {smallest}.")
-    plans = [plan(case, chosen, labels=counts, draws=draws, seed=seed) for case in cases]
+    plans = (plan(case, chosen, labels=counts, draws=draws, seed=seed) for case in cases)
+    trials = list(chain.from_iterable(plans))
     n_jobs = (os.cpu_count() or 1) if jobs == -1 else jobs
-    runs = [
-        run(case, chosen, trials, store=store, n_jobs=n_jobs)
-        for case, trials in zip(cases, plans, strict=True)
-    ]
-    order = {trial: place for place, trial in enumerate(chain.from_iterable(plans))}
-    outcomes = _collected(chain.from_iterable(runs), len(order), store.path, console)
+    running = run(cases, chosen, trials, store=store, n_jobs=n_jobs)
+    order = {trial: place for place, trial in enumerate(trials)}
+    outcomes = _collected(running, len(order), store.path, console)
     outcomes.sort(key=lambda outcome: order[outcome.trial])
     _tell(outcomes, out, console, f"{draws} draws, seed {seed}")
 

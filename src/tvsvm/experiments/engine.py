@@ -122,7 +122,7 @@ def plan(
 
 
 def run(
-    case: Case,
+    cases: Sequence[Case],
     methods: Sequence[Method],
     trials: Sequence[Trial],
     *,
@@ -135,10 +135,8 @@ def run(
 
     Parameters
     ----------
-    case : Case
-        The data.
-    methods : sequence of Method
-        The methods that the trials name.
+    cases, methods : sequences of Case and Method
+        Those that the trials name.
     trials : sequence of Trial
         As from `plan`.
     store : Store
@@ -148,23 +146,23 @@ def run(
     """
     done = store.read()
     yield from (done[trial] for trial in trials if trial in done)
-    for outcome in _outcomes(case, methods, [t for t in trials if t not in done], n_jobs):
+    for outcome in _outcomes(cases, methods, [t for t in trials if t not in done], n_jobs):
         store.add(outcome)
         yield outcome
 
 
 def _outcomes(
-    case: Case, methods: Sequence[Method], trials: list[Trial], n_jobs: int
+    cases: Sequence[Case], methods: Sequence[Method], trials: list[Trial], n_jobs: int
 ) -> Iterator[Outcome]:
     if min(n_jobs, len(trials)) <= 1:
         with threadpool_limits(1):
-            yield from (_outcome(case, methods, trial) for trial in trials)
+            yield from (_outcome(cases, methods, trial) for trial in trials)
         return
     pool = ProcessPoolExecutor(
         min(n_jobs, len(trials)),
         mp_context=get_context("spawn"),  # threads of numba and BLAS do not survive a fork
         initializer=_start_worker,
-        initargs=(case, methods),
+        initargs=(cases, methods),
     )
     try:
         for future in as_completed([pool.submit(_work, trial) for trial in trials]):
@@ -173,12 +171,14 @@ def _outcomes(
         pool.shutdown(cancel_futures=True)
 
 
-_worker: tuple[Case, Sequence[Method]]  # of this process, sent once and not with every trial
+_worker: tuple[
+    Sequence[Case], Sequence[Method]
+]  # of this process, sent once and not with every trial
 
 
-def _start_worker(case: Case, methods: Sequence[Method]) -> None:
+def _start_worker(cases: Sequence[Case], methods: Sequence[Method]) -> None:
     global _worker
-    _worker = case, methods
+    _worker = cases, methods
     threadpool_limits(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops all
 
@@ -187,7 +187,8 @@ def _work(trial: Trial) -> Outcome:
     return _outcome(*_worker, trial)
 
 
-def _outcome(case: Case, methods: Sequence[Method], trial: Trial) -> Outcome:
+def _outcome(cases: Sequence[Case], methods: Sequence[Method], trial: Trial) -> Outcome:
+    case = next(case for case in cases if case.name == trial.case)
     method = next(method for method in methods if method.name == trial.method)
     rows = case.labelled(trial)
     hidden = np.ones(len(case.y), dtype=bool)
