@@ -187,12 +187,10 @@ def test_residuals_give_rows_a_part_to_themselves(seed, lam, r, eta, count):
     np.testing.assert_allclose(quadratic.block(rows), G[np.ix_(rows, rows)], atol=1e-9 / lam)
     columns = np.zeros((30, 8))
     columns[rows, np.arange(8)] = 1.0
+    np.testing.assert_allclose(quadratic.columns(rows), quadratic.held(columns), atol=1e-9 / lam)
+    held = quadratic.held(B)
     np.testing.assert_allclose(
-        quadratic.columns(rows), quadratic.coordinates(columns), atol=1e-9 / lam
-    )
-    W = quadratic.coordinates(B)
-    np.testing.assert_allclose(
-        quadratic.values_at(rows, W, B), quadratic.solve(B)[rows], atol=1e-9 / lam
+        quadratic.values_at(rows, held, B), quadratic.solve(B)[rows], atol=1e-9 / lam
     )
 
 

@@ -63,11 +63,12 @@ def test_every_way_to_a_system_without_a_graph_is_the_same(seed, ratio, kernel, 
     # A vanishing weight takes the general way.
     for r, weights in [(1.0, None), (0.5, None), (1.0, 1e-300 * np.ones(30))]:
         quadratic = space.quadratic(lam=r * ratio, r=r, row_weights=weights)
-        W = quadratic.coordinates(B)
+        held, columns = quadratic.held(B), quadratic.coordinates_of(quadratic.columns(rows))
         np.testing.assert_allclose(r * quadratic.solve(B), G @ B, **tol)
-        np.testing.assert_allclose(r * quadratic.values(W, B), G @ B, **tol)
-        np.testing.assert_allclose(r * quadratic.values_at(rows, W, B), (G @ B)[rows], **tol)
-        np.testing.assert_allclose(r * space.values(quadratic.columns(rows)), G[:, rows], **tol)
+        np.testing.assert_allclose(r * quadratic.values(held, B), G @ B, **tol)
+        np.testing.assert_allclose(r * space.values(quadratic.coordinates(B)), G @ B, **tol)
+        np.testing.assert_allclose(r * quadratic.values_at(rows, held, B), (G @ B)[rows], **tol)
+        np.testing.assert_allclose(r * space.values(columns), G[:, rows], **tol)
         np.testing.assert_allclose(r * quadratic.block(rows), G[np.ix_(rows, rows)], **tol)
         mask = np.isin(np.arange(30), rows)
         np.testing.assert_array_equal(quadratic.block(mask), quadratic.block(np.sort(rows)))

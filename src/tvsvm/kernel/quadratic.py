@@ -87,25 +87,33 @@ class Quadratic:
 
     def coordinates(self, B: ArrayLike) -> FloatArray:
         """Coordinates w, (rank, c), of the minimisers GB for B of shape (n_points, c)."""
+        return self.coordinates_of(self.held(B))
+
+    def coordinates_of(self, held: FloatArray) -> FloatArray:
+        """Coordinates of functions that are held: as these. `Ridge` holds something else."""
+        return held
+
+    def held(self, B: ArrayLike) -> FloatArray:
+        """The minimisers GB for B of shape (n_points, c), in the way they are held."""
         if self._common is not None:
             B = self._common[:, None] * np.asarray(B)
         half = self._divide(self.space.project(B))
         return self._divide(half, transposed=True)
 
-    def values(self, W: ArrayLike, B: ArrayLike) -> FloatArray:
-        """Values on the rows of X, (n_points, c), of the minimisers GB with coordinates W."""
-        return self._with_own(self.space.values(W), np.asarray(B), slice(None))
+    def values(self, held: FloatArray, B: ArrayLike) -> FloatArray:
+        """Values on the rows of X, (n_points, c), of the minimisers GB that are held."""
+        return self._with_own(self.space.values(held), np.asarray(B), slice(None))
 
-    def values_at(self, rows: IntArray, W: FloatArray, B: FloatArray) -> FloatArray:
+    def values_at(self, rows: IntArray, held: FloatArray, B: FloatArray) -> FloatArray:
         """The same at some rows, (n, c)."""
-        return self._with_own(self.space.features[rows] @ W, B, rows)
+        return self._with_own(self.space.features[rows] @ held, B, rows)
 
     def solve(self, B: ArrayLike) -> FloatArray:
         """Values GB of the minimisers on the rows of X, (n_points, c)."""
-        return self.values(self.coordinates(B), B)
+        return self.values(self.held(B), B)
 
     def columns(self, rows: ArrayLike) -> FloatArray:
-        """Coordinates, (rank, n), of the columns of G at `rows`, indices or a mask."""
+        """The columns of G at `rows`, indices or a mask, held."""
         return self._divide(self._half(rows), transposed=True)
 
     def block(self, rows: ArrayLike) -> FloatArray:

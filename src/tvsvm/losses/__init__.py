@@ -39,6 +39,9 @@ class KernelStep(Protocol):
         None stands for r = 0, where E does not matter.
         """
 
+    def values(self, E: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same without w, which an iteration does not need: values f and intercept b."""
+
 
 class Loss(Protocol):
     """Cost of functions at the labelled rows, a sum over rows and columns.

@@ -110,7 +110,7 @@ class _HingeStep:
             laplacian=problem.graph and problem.graph.laplacian,
             residual=residual,
         )
-        # Columns of G at the labelled rows, as coordinates, and its block there.
+        # Columns of G at the labelled rows, held, and its block there.
         self._columns = self._quadratic.columns(problem.rows)
         self._block = self._quadratic.block(problem.rows)
         self._goals = margin * problem.signs
@@ -121,15 +121,22 @@ class _HingeStep:
         self.energy = 0.0
 
     def __call__(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        held, F, intercept = self._minimise(E)
+        return self._quadratic.coordinates_of(held), F, intercept
+
+    def values(self, E: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._minimise(E)[1:]
+
+    def _minimise(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         quadratic, rows, n_columns = self._quadratic, self._problem.rows, self._problem.n_columns
-        W: FloatArray = np.zeros((quadratic.space.rank, n_columns))
+        held: FloatArray = np.zeros((len(self._columns), n_columns))
         B: FloatArray = np.zeros((quadratic.space.n_points, n_columns))
         without: FloatArray = np.zeros(self._goals.shape)
         if E is not None:
             E = E - self._offset
             B = self._r * E
-            W = quadratic.coordinates(B)
-            without = quadratic.values_at(rows, W, B)
+            held = quadratic.held(B)
+            without = quadratic.values_at(rows, held, B)
         goals = self._goals - without
         duals, intercept = np.empty(goals.shape), np.empty(n_columns)
         self.certificate, self.status = 0.0, Status.CONVERGED
@@ -145,14 +152,14 @@ class _HingeStep:
             intercept[k] = self._middle - self._offset + result.multiplier
             if result.certificate > self.certificate:
                 self.certificate, self.status = result.certificate, result.status
-        W += self._columns @ duals
+        held += self._columns @ duals
         B[rows] += duals
-        F = quadratic.values(W, B)
+        F = quadratic.values(held, B)
         # The minimum without labels, and what they add: the optimum of the QPs.
         self.energy = float(np.vdot(goals + 0.5 * (without - self._block @ duals), duals))
         if E is not None:
             self.energy += 0.5 * self._r * float(np.vdot(E, E - F))
-        return W, self._offset + F, intercept
+        return held, self._offset + F, intercept
 
 
 def _coding(problem: "Problem") -> tuple[float, float]:

@@ -111,14 +111,22 @@ class _SquaredStep:
         self.energy = 0.0
 
     def __call__(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        held, F = self._minimise(E)
+        return self._quadratic.coordinates_of(held), F, np.zeros(F.shape[1])
+
+    def values(self, E: FloatArray) -> tuple[FloatArray, FloatArray]:
+        _, F = self._minimise(E)
+        return F, np.zeros(F.shape[1])
+
+    def _minimise(self, E: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         B = self._labels
         if E is not None:
             E = E - self._offset
             B = B + self._r * E
-        W = self._quadratic.coordinates(B)
-        F = self._quadratic.values(W, B)
+        held = self._quadratic.held(B)
+        F = self._quadratic.values(held, B)
         # Where f = GB is the minimiser, ½ ⟨B, f⟩ is what the minimum is below that of f = 0.
         self.energy = 0.5 * float(np.vdot(self._labels[self._rows], self._targets - F[self._rows]))
         if E is not None:
             self.energy += 0.5 * self._r * float(np.vdot(E, E - F))
-        return W, self._offset + F, np.zeros(W.shape[1])
+        return held, self._offset + F

@@ -203,7 +203,7 @@ def _iterate(
     progress.add(f, ratio_energy(graph, f), np.inf)
     fixed = None if paper else rows
     for _ in range(max_iter):
-        _, e, b = through_kernel(f + c * np.sign(f))
+        e, b = through_kernel.values(f + c * np.sign(f))
         e = e + b
         if fixed is not None:
             e[rows] = problem.targets

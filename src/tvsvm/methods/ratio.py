@@ -145,10 +145,10 @@ def refine(
     """
 
     def energy_of(partition: FloatArray) -> float:
-        step(partition)
+        step.values(partition)
         return ratio_energy(graph, partition) + step.energy / (r * len(partition))
 
-    down = RatioStep(problem, graph, lambda F: step(F)[1])
+    down = RatioStep(problem, graph, lambda F: step.values(F)[0])
     best = rounded(problem, start)
     energies = [energy_of(best)]
     length, failures = STEP, 0

@@ -300,7 +300,7 @@ def _iterate(
     ratio = lowest_ratio = partition_energy(problem, graph, start)
     progress = Progress(tol, PATIENCE_NEARBY if by_ratio else max_iter + 1)
     g, dual = start, None
-    _, f, _ = step(g)
+    f, _ = step.values(g)
     if np.isfinite(most) and not by_ratio:  # it has the norms of all iterates, or nearly so
         progress.add(g, step.energy + strengths.gamma * _variation(graph, g), np.inf)
     for _ in range(max_iter):
@@ -313,7 +313,7 @@ def _iterate(
         if not by_ratio and ratio > most * lowest_ratio:
             break
         lowest_ratio = min(ratio, lowest_ratio)
-        _, f, _ = step(g)
+        f, _ = step.values(g)
         energy = ratio if by_ratio else step.energy + strengths.gamma * _variation(graph, g)
         change = float(np.linalg.norm(g - before) / np.linalg.norm(g))
         if progress.add(simplex_projection(g), energy, change):
