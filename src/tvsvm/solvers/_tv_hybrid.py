@@ -225,9 +225,10 @@ class _Block:
         if sweeps:
             self.rate[k] = np.log(before[k] / self.raw_gap[k]) / sweeps
         # Polishing costs as much as many wide sweeps: only where it may end the column's solve, and
-        # not again at once where it gained next to nothing.
+        # not again at once where it gained next to nothing. A single column gains more often, but
+        # seldom before its first sweep.
         near = (self.gap[k] < POLISH_WITHIN * self._target()[k]) & ~self.in_vain[k]
-        k = k[near | self._slow(k, np.ones_like(k)) | (self.gap.size == 1)]
+        k = k[near | self._slow(k, np.ones_like(k)) | (self.gap.size == 1 and sweeps > 0)]
         pieces = self._polish(k)
         self.in_vain[:] = False
         self.in_vain[k] = self.gap[k] > 0.9 * self.raw_gap[k]
