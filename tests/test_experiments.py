@@ -202,3 +202,10 @@ def test_ranks_share_ties():
         "c": 2.5,
         "d": 4,
     }
+
+
+def test_cases_have_names_of_their_own(case, store):
+    trials = plan(case, [classifier("RLS")], labels=[1], draws=1)
+    for cases in ([case, case], []):
+        with pytest.raises(ValueError, match="names of their own"):
+            list(run(cases, [classifier("RLS")], trials, store=store))

@@ -325,3 +325,30 @@ def test_bad_input_gets_one_clear_sentence(arguments, message):
     arguments = {"Z": np.arange(4.0), **arguments}
     with pytest.raises(ValueError, match=message):
         graph_tv_prox(grid(2), **arguments)
+
+
+@pytest.mark.parametrize("simplex", [False, True])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f8", "g", "i4"])
+def test_a_dual_of_any_type_ends_within_its_bounds(dtype, simplex):
+    rng = np.random.default_rng(0)
+    graph, Z = random_graph(rng, 40), rng.random((40, 4))
+    given = graph_tv_prox(graph, Z, 0.05, tol=1e-12, simplex=simplex).dual.astype(dtype)
+    for tol in (0.5, 1e-4):
+        result = graph_tv_prox(graph, Z, 0.05, dual=given, tol=tol, simplex=simplex)
+        assert result.converged
+        assert result.gap >= 0
+        assert np.all(np.abs(result.dual) <= 0.05 * graph.edge_weights[:, None])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [("f4", 1e-24), ("f4", 1e20), ("f4", 1e38), ("f8", 1e307)]
+)
+def test_a_gap_at_the_ends_of_the_scale(dtype, scale):
+    rng = np.random.default_rng(0)
+    graph, Z = random_graph(rng, 40), rng.uniform(-1, 1, (40, 2))
+    plain = graph_tv_prox(graph, Z, 0.1, tol=1e-3)
+    result = graph_tv_prox(graph, (scale * Z).astype(dtype), 0.1 * scale, tol=1e-3)
+    assert result.converged
+    assert result.certificate <= 1e-3
+    assert result.gap > 0
+    np.testing.assert_allclose(result.solution / scale, plain.solution, atol=0.05)

@@ -144,6 +144,12 @@ def run(
     n_jobs : int
         Processes, each with one thread for linear algebra.
     """
+    names = [case.name for case in cases]
+    if len(set(names)) < len(names) or not {trial.case for trial in trials} <= set(names):
+        raise ValueError(
+            f"`cases` must have names of their own, and those of the trials. Got {names}; rename "
+            "or add some."
+        )
     done = store.read()
     yield from (done[trial] for trial in trials if trial in done)
     for outcome in _outcomes(cases, methods, [t for t in trials if t not in done], n_jobs):

@@ -30,6 +30,9 @@ MOST_FEATURES = 2**26
 # Beyond, the number of landmarks: as many as keep Φ at 2²⁵ numbers (256 MB), within these bounds.
 N_FEATURES = 2**25
 FEWEST_LANDMARKS, MOST_LANDMARKS = 128, 1000
+# Entries of Φ from which products with it are shared by threads. Next to busy processes a thread
+# may have to wait for longer than a smaller product takes.
+THREADS_FROM = 2**24
 # float32 rows are extended to in float32, two to three times as fast, if at so many landmarks this
 # moves the functions by at most that part of their largest value.
 N_PROBES, SINGLE_TOL = 100, 2e-5
@@ -179,12 +182,16 @@ class RKHS:
     def values(self, W: ArrayLike) -> FloatArray:
         """Values ΦW on the rows of X, (n_points, c), of functions with coordinates W, (rank, c)."""
         W = _columns(W, self.rank).astype(self.features.dtype, copy=False)
+        if not self._is_large:
+            return self.features @ W
         out = np.empty((self.n_points, W.shape[1]), W.dtype)
         return fill_batches(out, lambda rows: self.features[rows] @ W, width=self.rank)
 
     def project(self, B: ArrayLike) -> FloatArray:
         """Adjoint of `values`: ΦᵀB, (rank, c) in float64, for B of shape (n_points, c)."""
         B = _columns(B, self.n_points).astype(self.features.dtype, copy=False)
+        if not self._is_large:
+            return (self.features.T @ B).astype(np.float64, copy=False)
         total = np.zeros((self.rank, B.shape[1]))
         parts = map_batches(
             lambda rows: self.features[rows].T @ B[rows], batches(self.n_points, self.rank)
@@ -192,6 +199,11 @@ class RKHS:
         for part in parts:
             total += part
         return total
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether a product with Φ takes so long that threads may wait for each other."""
+        return self.features.size >= THREADS_FROM
 
     def apply(self, A: ArrayLike) -> FloatArray:
         """K A for A of shape (n_points, c)."""

@@ -70,7 +70,7 @@ def towards_zero(array: FloatArray, dtype: np.dtype, ulps: int = 1) -> FloatArra
 
 
 def _shrink(given: np.dtype, dtype: np.dtype, ulps: int = 1) -> float:
-    """By what to multiply numbers that are converted to a shorter type."""
+    """By what to multiply bounds of numbers that are converted to a shorter type."""
     return 1.0 - ulps * float(np.finfo(dtype).eps) if dtype.itemsize < given.itemsize else 1.0
 
 
@@ -87,7 +87,7 @@ def first_dual(
     """The given dual within its bounds, or zero, so wide and of the type wanted."""
     p = np.zeros((edges.heads.size, width), dtype)
     if start is not None:
-        edges.bring_dual(*start, strength, _shrink(start.dual.dtype, dtype), p)
+        edges.bring_dual(*start, strength, _shrink(strength.dtype, dtype), p)
     return p
 
 

@@ -15,7 +15,7 @@ def location_and_scale(z: FloatArray) -> tuple[FloatArray, FloatArray]:
     low, high = _extremes(z)
     shift = low / 2 + high / 2
     half_range = high / 2 - low / 2
-    exponent = np.frexp(half_range)[1]
+    exponent = np.minimum(np.frexp(half_range)[1], np.finfo(z.dtype).maxexp - 1)
     scale = np.ldexp(np.ones_like(half_range), exponent)
     usable = (half_range > 0) & np.isfinite(scale) & (scale > 0)
     return shift, np.where(usable, scale, np.ones_like(scale))

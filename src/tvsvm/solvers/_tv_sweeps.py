@@ -325,11 +325,11 @@ def clip_dual(
     shrink: float,
     p: FloatArray,
 ) -> None:
-    """Write a dual from elsewhere over its scale into p, inside its bounds and then shrunk."""
+    """Write a dual from elsewhere over its scale into p, inside its bounds times `shrink`."""
     for e in range(dual.shape[0]):
         for k in range(dual.shape[1]):
-            bound = weights[e] * strength[k]
-            p[e, k] = min(max(dual[e, k] / scale[k], -bound), bound) * shrink
+            bound = weights[e] * strength[k] * shrink
+            p[e, k] = min(max(dual[e, k] / scale[k], -bound), bound)
 
 
 @kernel

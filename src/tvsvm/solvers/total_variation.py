@@ -160,7 +160,9 @@ def _result(
 ) -> TVProxResult:
     gap, value = columns.gap, columns.value
     # A gap of all columns together may lie in the one of the largest scale.
-    unit = scale if gap.size == scale.size else scale.max()
+    unit = (scale if gap.size == scale.size else scale.max()).astype(np.float64)
+    with np.errstate(over="ignore"):
+        total = float(np.sum(gap * unit * unit))
     relative = np.divide(gap, value, out=np.zeros_like(gap), where=value > 0)
     return TVProxResult(
         solution=solution[:, 0] if ndim == 1 else solution,
@@ -168,7 +170,7 @@ def _result(
         n_iter=columns.n_iter,
         certificate=float(relative.max(initial=0.0)),
         dual=dual[:, 0] if ndim == 1 else dual,
-        gap=float(np.sum(gap * np.square(unit))),
+        gap=total,
     )
 
 
@@ -232,6 +234,8 @@ def _checked_dual(dual: ArrayLike, n_edges: int, c: int) -> FloatArray:
         )
     if not np.isfinite(array).all():
         raise ValueError("`dual` must be finite. Got NaN or infinity; pass None to start anew.")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
     return array.reshape(n_edges, c)
 
 
