@@ -53,7 +53,8 @@ class Edges:
 
     @classmethod
     def of(cls, graph: Graph, weights: FloatArray, helper: Helper) -> Edges:
-        """The edges of a graph, with other weights."""
+        """The edges of a graph, with other weights that nobody else holds."""
+        weights.flags.writeable = False  # as the graph's own are: one version of each loop
         indptr, heads = graph.indptr.view(np.uint64), graph.heads.view(np.uint32)
         crossing, m = graph.crossing.view(np.uint64), graph.middle
         nodes, begins, ends = np.arange(graph.n_nodes, dtype=np.uint32), indptr[:-1], indptr[1:]
@@ -93,6 +94,7 @@ class Edges:
         """Run Gauss-Seidel passes over the dual, in place; all arrays of one type."""
         loop = sweep_column if g.shape[1] == 1 else sweep_blocks
         weights = self.weights.astype(g.dtype, copy=False)
+        weights.flags.writeable = False
 
         def sweep(within: bool | None, span: Span, scattered: bool | None) -> None:
             loop(*span, self.heads, weights, strength, g, p, within, scattered)

@@ -292,8 +292,8 @@ class _Block:
     def take(self, index: IntArray) -> "_Block":
         """A block of some of the columns, which leave this one."""
         self.elsewhere[index] = True
-        strength, start = self.strength[index], Start(self.dual[:, index], np.ones(index.size))
-        taken = _Block(self.edges, self.z[:, index], strength, start, self.tol)
+        start = Start(np.ascontiguousarray(self.dual[:, index]), np.ones(index.size, self.z.dtype))
+        taken = _Block(self.edges, self.z[:, index], self.strength[index], start, self.tol)
         for name in ("gap", "value", "raw_gap", "rate", "in_vain"):
             getattr(taken, name)[: index.size] = getattr(self, name)[index]
         taken.flow_tried, taken.n_iter = self.flow_tried, self.n_iter

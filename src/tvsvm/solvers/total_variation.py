@@ -117,7 +117,7 @@ def graph_tv_prox(
     # a power of two changes no digit. The simplex has its own scale.
     unit = np.zeros(c, z.dtype), np.ones(c, z.dtype)
     shift, scale = unit if simplex else location_and_scale(z)
-    weights = graph.edge_weights.astype(z.dtype, copy=False)
+    weights = np.asarray(graph.edge_weights, dtype=z.dtype)
     z_in = np.empty_like(z)
     bring_in(z, graph.order, shift, scale, z_in)
     largest = float(weights.max(initial=0.0))
@@ -226,7 +226,7 @@ def _checked_rows(fixed: ArrayLike | None, n_nodes: int) -> BoolArray:
 
 
 def _checked_dual(dual: ArrayLike, n_edges: int, c: int) -> FloatArray:
-    array = np.asarray(dual)
+    array = np.ascontiguousarray(dual)
     if array.shape not in ((n_edges, c), (n_edges,) if c == 1 else (n_edges, c)):
         raise ValueError(
             f"`dual` must have shape ({n_edges}, {c}), one row an edge. Got {array.shape}; "
