@@ -18,8 +18,8 @@ from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
 from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_polish import average_pieces, join_pieces
+from tvsvm.solvers._tv_scale import clip_dual
 from tvsvm.solvers._tv_sweeps import (
-    clip_dual,
     gap_and_value,
     push_dual,
     put_columns,

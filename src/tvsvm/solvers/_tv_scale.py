@@ -1,4 +1,4 @@
-"""Functions on a graph in the order and scale the graph-TV prox works in, and back.
+"""Functions on a graph, and duals, in the order and scale of the graph-TV prox, and back.
 
 Loops of our own, because numpy takes three to five times as long for few columns: as much as ten
 sweeps with two threads.
@@ -46,6 +46,22 @@ def bring_out(
         i = order[t]
         for k in range(z.shape[1]):
             z[i, k] = inside[t, k] * scale[k] + shift[k]
+
+
+@kernel
+def clip_dual(
+    dual: FloatArray,
+    scale: FloatArray,
+    weights: FloatArray,
+    strength: FloatArray,
+    shrink: float,
+    p: FloatArray,
+) -> None:
+    """Write a dual from elsewhere over its scale into p, inside its bounds times `shrink`."""
+    for e in range(dual.shape[0]):
+        for k in range(dual.shape[1]):
+            bound = weights[e] * strength[k] * shrink
+            p[e, k] = min(max(dual[e, k] / scale[k], -bound), bound)
 
 
 @kernel

@@ -317,22 +317,6 @@ def sweep_column(
 
 
 @kernel
-def clip_dual(
-    dual: FloatArray,
-    scale: FloatArray,
-    weights: FloatArray,
-    strength: FloatArray,
-    shrink: float,
-    p: FloatArray,
-) -> None:
-    """Write a dual from elsewhere over its scale into p, inside its bounds times `shrink`."""
-    for e in range(dual.shape[0]):
-        for k in range(dual.shape[1]):
-            bound = weights[e] * strength[k] * shrink
-            p[e, k] = min(max(dual[e, k] / scale[k], -bound), bound)
-
-
-@kernel
 def put_columns(target: FloatArray, into: IntArray, source: FloatArray, columns: IntArray) -> None:
     """``target[:, into] = source[:, columns]``, in one pass over the rows: six times faster."""
     for i in range(source.shape[0]):
