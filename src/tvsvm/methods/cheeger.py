@@ -115,24 +115,38 @@ def cheeger(
         ]
     else:
         run = partial(_iterate, problem, graph, through_kernel, c=step, paper=paper)
+        progress = partial(Progress, tol, patience=PATIENCE_NEARBY if searched else PATIENCE)
+        prox_tol = PROX_TOL_NEARBY if searched else PROX_TOL
 
         def end_from(start: FloatArray, guess: FloatArray) -> Candidate:
-            progress = Progress(tol, patience=PATIENCE_NEARBY if searched else PATIENCE)
-            prox_tol = PROX_TOL_NEARBY if searched else PROX_TOL
-            return run(start, guess, progress=progress, prox_tol=prox_tol, max_iter=max_iter)
+            return run(start, guess, progress=progress(), prox_tol=prox_tol, max_iter=max_iter)
 
         ends = [end_from(start, starts[0]) for start in each(starts, "Cheeger cut")]
         if problem.n_columns == 1 and (len(ends) > 1 or search):
-            sides = TwoSided(problem, graph)
-
-            def priced(end: Candidate) -> Candidate:
-                # Which side is which class hardly shows in the ratio if a label is untypical.
-                return replace(end, energy=end.energy * sides.price_of(end.solution))
-
-            ends = [min(map(priced, ends), key=lambda end: end.energy)]
-            far = sides.elsewhere(starts[0], ends[0].solution) if search else None
-            ends += [] if far is None else [priced(end_from(far, far))]
+            ends = _by_sides(problem, graph, ends, starts[0] if search else None, end_from)
     return lowest(problem, ends, lam / r)
+
+
+def _by_sides(
+    problem: Problem,
+    graph: Graph,
+    ends: Sequence[Candidate],
+    start: FloatArray | None,
+    end_from: Callable[[FloatArray, FloatArray], Candidate],
+) -> list[Candidate]:
+    """The best of the ends, for c = 1, and that of a search from a start if clearly better.
+
+    Which side is which class hardly shows in the ratio if a label is untypical: therefore the
+    energies also count where walks from the labels end.
+    """
+    sides = TwoSided(problem, graph)
+
+    def priced(end: Candidate) -> Candidate:
+        return replace(end, energy=end.energy * sides.price_of(end.solution))
+
+    best = min(map(priced, ends), key=lambda end: end.energy)
+    far = None if start is None else sides.elsewhere(start, best.solution)
+    return [best] if far is None else [best, priced(end_from(far, far))]
 
 
 def softened(problem: Problem, result: MethodResult) -> MethodResult:
