@@ -1,6 +1,7 @@
 """Slow, obvious solutions to compare with, and small problems whose answer is known."""
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize
 
 from tvsvm.graph import Graph
@@ -58,3 +59,19 @@ def grid(n):
     for a, b in ((index[:, :-1], index[:, 1:]), (index[:-1], index[1:])):
         W[a.ravel(), b.ravel()] = W[b.ravel(), a.ravel()] = 1.0
     return Graph(W)
+
+
+def make_rows(seed, n=30, d=3):
+    """Random rows of a table."""
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def path_laplacian(n):
+    """Laplacian of a chain of n nodes."""
+    weights = sparse.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1], shape=(n, n))
+    return sparse.csr_array(sparse.diags_array(weights.sum(axis=1)) - weights)
+
+
+def kernel_matrix(space):
+    """K on the rows of a space, by its definition."""
+    return space.apply(np.eye(space.n_points))

@@ -1,19 +1,18 @@
-"""The kernel space: landmarks among some rows, and what it keeps for the next system."""
+"""The kernel space: landmarks, and what it keeps for the next system."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
+from references import kernel_matrix, make_rows, path_laplacian
+from scipy import sparse
+from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from tvsvm import knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.kernel.quadratic import compress
-
-
-def make_rows(seed, n=30, d=3):
-    return np.random.default_rng(seed).standard_normal((n, d))
-
 
 # ---- what is kept ------------------------------------------------------------------------------
 
@@ -99,3 +98,100 @@ def test_all_given_rows_are_landmarks_while_memory_allows(monkeypatch):
     X = make_rows(24)
     assert len(RKHS(X, among=np.arange(12)).landmark_indices) == 12
     assert len(RKHS(X, among=np.arange(13)).landmark_indices) == 5
+
+
+# ---- Nyström -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "kmeans++"])
+@pytest.mark.parametrize("form", ["rows", "sparse", "precomputed"])
+def test_nystrom_is_the_textbook_formula(sampling, form):
+    X = make_rows(12, n=80)
+    K = rbf_kernel(X, gamma=0.5)
+    data = {"rows": X, "sparse": sparse.csr_array(X), "precomputed": K}[form]
+    kernel = "precomputed" if form == "precomputed" else "rbf"
+    space = RKHS(data, kernel=kernel, gamma=0.5, n_components=25, sampling=sampling, random_state=3)
+    Z = space.landmark_indices
+    assert not space.exact
+    assert len(np.unique(Z)) == 25
+    expected = K[:, Z] @ np.linalg.pinv(K[np.ix_(Z, Z)], rcond=1e-14, hermitian=True) @ K[Z]
+    np.testing.assert_allclose(kernel_matrix(space), expected, atol=1e-7)
+    again = RKHS(data, kernel=kernel, gamma=0.5, n_components=25, sampling=sampling, random_state=3)
+    np.testing.assert_array_equal(again.features, space.features)
+
+
+def test_spread_landmarks_approximate_better_than_uniform_ones():
+    X = load_digits().data
+    K = rbf_kernel(X, gamma=4e-4)
+
+    def error(sampling, seed):
+        space = RKHS(X, gamma=4e-4, n_components=80, sampling=sampling, random_state=seed)
+        return np.linalg.norm(K - kernel_matrix(space))
+
+    errors = {s: [error(s, seed) for seed in range(3)] for s in ("uniform", "kmeans++")}
+    assert np.mean(errors["kmeans++"]) < 0.95 * np.mean(errors["uniform"])
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "kmeans++"])
+def test_rank_deficient_kernels_drop_to_their_rank(sampling):
+    options = {"n_components": 20, "sampling": sampling, "random_state": 0}
+    X = make_rows(13, n=100)
+    linear = RKHS(X, kernel="linear", **options)
+    assert linear.rank == 3
+    np.testing.assert_allclose(kernel_matrix(linear), X @ X.T, atol=1e-12)
+    copies = RKHS(np.repeat(X[:4], 25, axis=0), gamma=1.0, **options)
+    assert copies.rank == 4
+    expected = np.repeat(np.repeat(rbf_kernel(X[:4], gamma=1.0), 25, axis=0), 25, axis=1)
+    np.testing.assert_allclose(kernel_matrix(copies), expected, atol=1e-10)
+    constant = RKHS(np.ones((100, 2)), **options)
+    assert constant.rank == 1
+    np.testing.assert_allclose(kernel_matrix(constant), 1.0)
+
+
+def test_float32_rows_give_float32_features_close_to_float64():
+    X = make_rows(14, n=300).astype(np.float32)
+    single, double = (
+        RKHS(rows, n_components=40, random_state=0) for rows in (X, X.astype(np.float64))
+    )
+    assert single.features.dtype == np.float32
+    assert RKHS(X).features.dtype == np.float64
+    B = np.random.default_rng(14).standard_normal((300, 2))
+    L = path_laplacian(300)
+    results = []
+    for space in (single, double):
+        graph = space.quadratic(lam=0.1, r=1.0, gamma=1.0, laplacian=L)
+        results.append((space.apply(B), space.solve(B, lam=1.0, r=1.0), graph.solve(B)))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-5 * np.abs(b).max())
+    W = single.quadratic(lam=0.1, r=1.0).coordinates(B)
+    np.testing.assert_allclose(single.expansion(W)(X), single.values(W), atol=1e-5)
+
+
+def test_memory_stays_linear_in_the_number_of_rows():
+    n = 20_000
+    X = make_rows(15, n=n, d=5)
+    L = path_laplacian(n)
+    sizes = []
+
+    def spy(A, B):
+        sizes.append(len(A) * len(B))
+        return rbf_kernel(A, B)
+
+    tracemalloc.start()
+    space = RKHS(X, kernel=spy, n_components=300, random_state=0)
+    quadratic = space.quadratic(lam=1.0, r=1.0, gamma=1.0, laplacian=L, row_weights=np.ones(n))
+    quadratic.block(np.arange(50))
+    W = quadratic.coordinates(np.ones((n, 1)))
+    space.expansion(W)(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300e6  # K alone would be 3200e6
+    assert max(sizes) <= 2**22 < n * 300
+
+
+def test_number_of_landmarks_follows_the_number_of_rows(monkeypatch):
+    monkeypatch.setattr("tvsvm.kernel.space.EXACT_LIMIT", 50)
+    monkeypatch.setattr("tvsvm.kernel.space.N_FEATURES", 20_000)
+    assert RKHS(make_rows(0, n=50)).exact
+    assert len(RKHS(make_rows(0, n=150), kernel="laplacian").landmark_indices) == 20_000 // 150
+    assert len(RKHS(make_rows(0, n=400), kernel="laplacian").landmark_indices) == 128
