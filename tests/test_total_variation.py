@@ -66,16 +66,30 @@ def test_dual_in_single_precision_is_feasible_with_a_true_gap(strength):
     bound = strength * graph.edge_weights[:, None]
     result = graph_tv_prox(graph, Z, strength, tol=1e-5)
     assert result.converged
-    assert result.dual.dtype == np.float64
-    assert np.all(np.abs(result.dual) <= bound)
+    assert result.dual.dtype == np.float32
+    dual = result.dual.astype(np.float64)
+    assert np.all(np.abs(dual) <= bound)
     # The dual's lower bound of the objective, from the definition and in double precision.
-    lower = 0.5 * np.sum(Z**2) - 0.5 * np.sum((Z - graph.difference_adjoint(result.dual)) ** 2)
+    lower = 0.5 * np.sum(Z**2) - 0.5 * np.sum((Z - graph.difference_adjoint(dual)) ** 2)
     gap = tv_objective(graph, result.solution, Z, strength) - lower
     assert gap == pytest.approx(result.gap, rel=1e-6, abs=1e-10)
-    again = graph_tv_prox(graph, Z, strength, tol=1e-5, dual=result.dual.astype(np.float32))
+    again = graph_tv_prox(graph, Z, strength, tol=1e-5, dual=result.dual)
     assert again.n_iter == 0
     exact = graph_tv_prox(graph, Z, strength, tol=1e-12, dual=result.dual)
     assert np.sum((exact.solution - result.solution) ** 2) <= 2 * result.gap + 1e-12
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
+def test_dual_of_another_scale_than_single_precision_has(unit):
+    rng = np.random.default_rng(0)
+    graph = random_graph(rng, 50, density=0.1)
+    Z = rng.standard_normal((50, 5))
+    dual = graph_tv_prox(graph, unit * Z, 0.1 * unit).dual
+    assert dual.dtype == np.float64
+    usual = graph_tv_prox(graph, Z, 0.1)
+    np.testing.assert_allclose(dual / unit, usual.dual, atol=0.02)
+    assert np.all(np.abs(dual) <= 0.1 * unit * graph.edge_weights[:, None])
+    assert graph_tv_prox(graph, unit * Z, 0.1 * unit, dual=dual).n_iter == 0
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -26,7 +26,7 @@ FLOW_LIMIT = 5_000  # arc visits per edge; usual are under 500
 # From this tolerance on the dual of several columns is held, and swept, in float32: half the bytes,
 # twice the lanes. Rounding costs at most 4e-7 of the objective; gaps are computed in float64.
 SINGLE_TOL = 1e-5
-SINGLE_RANGE = 1e18  # largest weight, strength or bound for that
+SINGLE_RANGE = 1e18  # largest weight, strength, bound or scale for that
 
 
 class Columns(NamedTuple):
@@ -100,9 +100,9 @@ def solve_columns(
     max_iter: int,
 ) -> Columns:
     """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column."""
-    result = _Result(edges, z)
     fewest = FIRST_CHECK if start is None else WARM_CHECK
-    block = _Block(edges, z, strength, start, tol)
+    block = _Block(edges, z, strength, start, tol, dual_type(strength, edges.weights, tol))
+    result = _Result(block)
 
     def sweep(block: _Block, columns: IntArray, run: int) -> None:
         while True:
@@ -133,37 +133,39 @@ def solve_columns(
     # A warm dual may be good enough as it is.
     sweep(block, np.arange(z.shape[1]), fewest if start is None else 0)
     edges.helper.finish()
-    return result.columns
+    return result.gather()
 
 
 class _Result:
-    """Columns as they are solved, by whichever block."""
+    """Columns as they are solved, by whichever block.
 
-    def __init__(self, edges: Edges, z: FloatArray) -> None:
-        self._edges, c = edges, z.shape[1]
-        x, p = np.empty_like(z), np.empty((edges.heads.size, c), z.dtype)
-        self._found = Columns(x, p, np.empty(c), np.empty(c), np.empty(c, dtype=bool), 0)
+    Those of the first block stay where they are, and the others join them when it rests: new memory
+    for all would cost as much as many sweeps.
+    """
+
+    def __init__(self, first: "_Block") -> None:
+        c = first.n_columns
+        self._first, self._others = first, list[tuple[IntArray, _Block, IntArray]]()
+        self._gap, self._value, self._open = np.empty(c), np.empty(c), np.empty(c, dtype=bool)
         self._n_iter = np.zeros(c, dtype=np.int64)
-
-    @property
-    def columns(self) -> Columns:
-        """What was found."""
-        return self._found._replace(n_iter=int(self._n_iter.max()))
 
     def put(self, block: "_Block", columns: IntArray, all_: bool = False) -> None:
         """Take the columns of a block that are solved, or all; `columns` is where they belong."""
         index = np.flatnonzero(~block.elsewhere[: block.n_columns] & (all_ | ~block.open))
-        found, into = self._found, columns[index]
-        self._n_iter[into] = block.n_iter
-        if block.dual.dtype == found.dual.dtype and index.size == block.gap.size == found.gap.size:
-            # The whole problem in one piece: a copy would take as long as two sweeps.
-            self._found = Columns(block.x, block.dual, block.gap, block.value, block.open, 0)
-            return
-        self._edges.put(found.x, into, block.x, index)
-        self._edges.put(found.dual, into, block.dual, index)
-        found.gap[into] = block.gap[index]
-        found.value[into] = block.value[index]
-        found.open[into] = block.open[index]
+        into = columns[index]
+        self._gap[into], self._value[into] = block.gap[index], block.value[index]
+        self._open[into], self._n_iter[into] = block.open[index], block.n_iter
+        if block is not self._first:
+            self._others.append((into, block, index))
+
+    def gather(self) -> Columns:
+        """What was found, when no block is under way any more."""
+        x, p = self._first.x, self._first.dual
+        for into, block, index in self._others:
+            block.edges.put(x, into, block.x, index)
+            block.edges.put(p, into, block.dual, index)
+        c, n_iter = self._first.n_columns, int(self._n_iter.max())
+        return Columns(x[:, :c], p[:, :c], self._gap, self._value, self._open, n_iter)
 
 
 class _Block:
@@ -176,10 +178,10 @@ class _Block:
         strength: FloatArray,
         start: Start | None,
         tol: float,
+        dtype: np.dtype,
     ) -> None:
         self.n_columns = z.shape[1]
         self.edges, self.tol = edges, tol
-        dtype = dual_type(strength, edges.weights, tol)
         width = padded_width(self.n_columns, dtype)
         self.z, self.strength = pad(z, width), pad(strength, width)
         self.dual = first_dual(edges, start, self.strength, width, dtype)
@@ -293,7 +295,8 @@ class _Block:
         """A block of some of the columns, which leave this one."""
         self.elsewhere[index] = True
         start = Start(np.ascontiguousarray(self.dual[:, index]), np.ones(index.size, self.z.dtype))
-        taken = _Block(self.edges, self.z[:, index], self.strength[index], start, self.tol)
+        z, strength = self.z[:, index], self.strength[index]
+        taken = _Block(self.edges, z, strength, start, self.tol, self.dual.dtype)
         for name in ("gap", "value", "raw_gap", "rate", "in_vain"):
             getattr(taken, name)[: index.size] = getattr(self, name)[index]
         taken.flow_tried, taken.n_iter = self.flow_tried, self.n_iter

@@ -104,8 +104,7 @@ def solve_rows(
                 open_ = gap > tol * value + floor
         before = gap
         if not open_ or n_iter >= max_iter:
-            dual = p[:, :c].astype(z.dtype, copy=False)
-            return joint_columns(best[:, :c], dual, gap, value, open_, n_iter)
+            return joint_columns(best[:, :c], p[:, :c], gap, value, open_, n_iter)
         run = max(FIRST_CHECK, int(run * CHECK_GROWTH))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from tvsvm.results import BoolArray, FloatArray, SolverResult, Status
 from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_edges import Edges
-from tvsvm.solvers._tv_hybrid import Columns, Start, solve_columns
+from tvsvm.solvers._tv_hybrid import SINGLE_RANGE, Columns, Start, solve_columns
 from tvsvm.solvers._tv_primal_dual import solve_primal_dual
 from tvsvm.solvers._tv_rows import RowConstraint, solve_rows
 from tvsvm.solvers._tv_scale import bring_in, bring_out, location_and_scale
@@ -35,7 +35,8 @@ class TVProxResult(SolverResult):
         The minimiser G.
     dual : ndarray of shape (E, c) or (E,)
         The dual p, one row for each row of `Graph.edges`, |p_ek| ≤ strength_k w_e; without
-        constraints G = Z - Dᵀp. Pass it as `dual` to start a similar problem from here.
+        constraints G = Z - Dᵀp. Pass it as `dual` to start a similar problem from here. In single
+        precision where it was found in that.
     gap : float
         Objective of `solution` minus the dual's lower bound, never less than the true
         suboptimality: |G - G*|² ≤ 2 gap.
@@ -140,15 +141,25 @@ def graph_tv_prox(
         else:
             columns = solve_columns(edges, z_in, s_in, start, tol, max_iter)
 
-        p_out = columns.dual
-        helper.share(
-            lambda rows: np.multiply(p_out[rows], scale, out=p_out[rows]), *halves(len(p_out))
-        )
+        p_out = _scaled(columns.dual, scale, helper)
 
     solution = np.empty_like(z)
-    bring_out(np.ascontiguousarray(columns.x), graph.order, shift, scale, solution)
+    bring_out(columns.x, graph.order, shift, scale, solution)
     solution[held] = z[held]
     return _result(columns, solution, p_out, scale, np.ndim(Z))
+
+
+def _scaled(dual: FloatArray, scale: FloatArray, helper: Helper) -> FloatArray:
+    """The dual times the scale, in place unless its precision is too short for that."""
+    if scale.max() > SINGLE_RANGE or scale.min() < 1 / SINGLE_RANGE:
+        dual = dual.astype(scale.dtype, copy=False)
+    factor = scale.astype(dual.dtype)
+
+    def multiply(rows: slice) -> None:
+        dual[rows] *= factor
+
+    helper.share(multiply, *halves(len(dual)))
+    return dual
 
 
 def _result(
@@ -226,7 +237,7 @@ def _checked_rows(fixed: ArrayLike | None, n_nodes: int) -> BoolArray:
 
 
 def _checked_dual(dual: ArrayLike, n_edges: int, c: int) -> FloatArray:
-    array = np.ascontiguousarray(dual)
+    array = np.asarray(dual)
     if array.shape not in ((n_edges, c), (n_edges,) if c == 1 else (n_edges, c)):
         raise ValueError(
             f"`dual` must have shape ({n_edges}, {c}), one row an edge. Got {array.shape}; "
