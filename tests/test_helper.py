@@ -48,6 +48,22 @@ def test_who_is_busy_is_not_asked_to_share():
         helper.finish()
 
 
+def test_who_is_waited_for_twice_takes_only_what_is_given():
+    here, there = threading.get_ident(), []
+    with Helper(True) as helper:
+        for long in (True, False, True):
+            helper.waited(long)
+            assert helper.free
+        helper.waited(True)
+        assert not helper.free
+        assert helper.share(lambda _: threading.get_ident(), 0, 1) == (here, here)
+        begun = threading.Event()
+        helper.give(lambda: (there.append(threading.get_ident()), begun.set()))
+        assert begun.wait(10)
+        helper.finish()
+    assert there != [here]
+
+
 def test_the_helper_does_not_wait_for_itself():
     shared = []
     with Helper(True) as helper:

@@ -1,10 +1,14 @@
 """Loops of the graph-TV prox by themselves: flow, sweeps, gaps."""
 
+import threading
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from references import grid, random_graph, tv_problem_with_known_solution
 
-from tvsvm.solvers import _tv_flow, _tv_sweeps
+from tvsvm.solvers import _tv_edges, _tv_flow, _tv_sweeps
 from tvsvm.solvers._helper import Helper
 from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_sweeps import HALF_REGISTER
@@ -134,3 +138,66 @@ def test_columns_are_put_where_they_belong(source_type):
     expected[:, into] = source[:, columns]
     _tv_sweeps.put_columns(target, into, source, columns)
     np.testing.assert_array_equal(target, expected)
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 30), density=st.floats(0.0, 0.6))
+def test_stages_take_every_edge_once_and_their_halves_share_no_node(seed, n, density):
+    graph = random_graph(np.random.default_rng(seed), n, density=density)
+    edges = Edges.of(graph, graph.edge_weights.copy(), Helper(False))
+    taken = []
+    for stage in edges.stages:
+        touched = []
+        for nodes, begins, ends in stage:
+            ranges = [range(b, e) for b, e in zip(begins, ends, strict=True)]
+            taken += [e for range_ in ranges for e in range_]
+            tails = {int(i) for i, range_ in zip(nodes, ranges, strict=True) if range_}
+            touched.append(tails | {int(edges.heads[e]) for range_ in ranges for e in range_})
+        assert not touched[0] & touched[1]
+    assert sorted(taken) == list(range(graph.n_edges))
+    for some, others in edges.stages[1:]:  # as much work for either thread, but for one node
+        sizes = [int(np.sum(span.ends - span.begins)) for span in (some, others)]
+        assert abs(sizes[0] - sizes[1]) <= 2 * np.diff(graph.indptr).max(initial=0)
+
+
+@pytest.mark.parametrize("times", [1, 4])
+@pytest.mark.parametrize("patience", [1, 10**6])
+@pytest.mark.parametrize("columns", [1, 4, 12])
+def test_two_threads_sweep_as_one_does(monkeypatch, columns, patience, times):
+    monkeypatch.setattr(_tv_edges, "PATIENCE", patience)
+    graph = grid(20)
+    Z = np.random.default_rng(0).standard_normal((400, columns))
+    ends = []
+    for present in (False, True):
+        g, p = Z.copy(), np.zeros((graph.n_edges, columns))
+        with Helper(present) as helper:
+            edges = Edges.of(graph, graph.edge_weights.copy(), helper)
+            edges.sweep(np.full(columns, 0.3), g, p, times)
+        ends.append((g, p))
+    np.testing.assert_array_equal(ends[0][0], ends[1][0])
+    np.testing.assert_array_equal(ends[0][1], ends[1][1])
+
+
+def test_after_waiting_for_long_one_thread_goes_on_alone(monkeypatch):
+    monkeypatch.setattr(_tv_edges, "MANY_NAPS", -1)
+    graph = grid(20)
+    with Helper(True) as helper:
+        edges = Edges.of(graph, graph.edge_weights.copy(), helper)
+        for _ in range(2):
+            assert helper.free
+            edges.sweep(np.ones(4), np.zeros((400, 4)), np.zeros((graph.n_edges, 4)), 5)
+        assert not helper.free
+
+
+def test_a_thread_that_is_interrupted_leaves_nobody_waiting(monkeypatch):
+    def interrupted(*arguments):
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        return sweep_half(*arguments)
+
+    sweep_half = _tv_sweeps.sweep_half
+    monkeypatch.setattr(_tv_edges, "sweep_half", interrupted)
+    graph = grid(20)
+    with Helper(True) as helper:  # which at the end waits for the other one
+        edges = Edges.of(graph, graph.edge_weights.copy(), helper)
+        with pytest.raises(KeyboardInterrupt):
+            edges.sweep(np.ones(4), np.zeros((400, 4)), np.zeros((graph.n_edges, 4)), 5)

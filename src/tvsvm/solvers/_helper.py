@@ -46,6 +46,7 @@ class Helper:
         self._worker = _Worker() if present else None
         self._owner = get_ident()
         self._given: list[tuple[Future[None], Callable[[], None]]] = []
+        self._shares, self._waits = present, 0
 
     def __enter__(self) -> Helper:
         return self
@@ -56,15 +57,28 @@ class Helper:
         if self._worker is not None:
             self._worker.end()
 
+    @property
+    def free(self) -> bool:
+        """Whether there is a thread that would take its share at once.
+
+        Within what it was given the helper itself would wait for itself.
+        """
+        mine = self._shares and get_ident() == self._owner
+        return mine and all(task.done() for task, _ in self._given)
+
+    def waited(self, long: bool) -> None:
+        """Be told whether a share had to be waited for; after two in turn, take no more shares.
+
+        One alone may have been memory touched for the first time.
+        """
+        self._waits = self._waits + 1 if long else 0
+        self._shares = self._shares and self._waits < 2
+
     def share(
         self, work: Callable[[Item], Result], mine: Item, others: Item
     ) -> tuple[Result, Result]:
-        """Return work(mine) and work(others), done at the same time if the helper is free.
-
-        Within what it was given the helper itself would wait for itself, and does both.
-        """
-        alone = self._worker is None or get_ident() != self._owner
-        if alone or any(not task.done() for task, _ in self._given):
+        """Return work(mine) and work(others), done at the same time if the helper is free."""
+        if not self.free:
             return work(mine), work(others)
         assert self._worker is not None
         theirs = self._worker.ask(partial(work, others))

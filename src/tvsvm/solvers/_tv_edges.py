@@ -1,8 +1,9 @@
 """A graph's edges as the graph-TV prox wants them, and the loops over all of them.
 
-The nodes come in two halves: loops take the edges inside the first, those inside the second, and
-at last the few between. Two threads may take a half each, and touch no node from two sides: the
-result is the same to the last digit, whether there is a second thread and how fast it is.
+The nodes come in two halves, and the few edges between them in two times two parts. Loops take the
+edges in three stages of two spans each, which touch no node from two sides. Two threads may take
+one each: the result is the same to the last digit, whether there is a second thread and how fast
+it is.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
+from time import sleep
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import _tv_flow as flow
-from tvsvm.solvers._helper import Helper, halves
+from tvsvm.solvers._helper import PATIENCE, Helper, halves
 from tvsvm.solvers._tv_polish import average_pieces, join_pieces
 from tvsvm.solvers._tv_scale import clip_dual
 from tvsvm.solvers._tv_sweeps import (
@@ -25,10 +28,14 @@ from tvsvm.solvers._tv_sweeps import (
     put_columns,
     sweep_blocks,
     sweep_column,
+    sweep_half,
 )
 
 if TYPE_CHECKING:
     from tvsvm.graph import Graph
+
+NAP = 1e-4  # seconds
+MANY_NAPS = 2  # a sweep: 0 to 1.4 on a quiet machine, from 2.4 on next to one busy process
 
 
 class Span(NamedTuple):
@@ -38,6 +45,16 @@ class Span(NamedTuple):
     begins: IntArray
     ends: IntArray
 
+    @classmethod
+    def of(cls, *arrays: IntArray) -> Span:
+        """A span of arrays, or views, that nobody else holds."""
+        for array in arrays:
+            array.flags.writeable = False  # as the graph's own are: one version of each loop
+        return cls(*arrays)
+
+
+Pair = tuple[Span, Span]
+
 
 @dataclass(frozen=True)
 class Edges:
@@ -46,27 +63,27 @@ class Edges:
     indptr: IntArray
     heads: IntArray
     weights: FloatArray
-    inner: tuple[Span, Span]  # all edges inside a half of the nodes,
-    between: Span  # and those from the first to the second
-    halves: tuple[Span, Span]  # all edges, by the half they start in
+    stages: tuple[Pair, Pair, Pair]  # all edges, first those inside the halves
+    halves: Pair  # all edges, by the half they start in
     helper: Helper
 
     @classmethod
     def of(cls, graph: Graph, weights: FloatArray, helper: Helper) -> Edges:
         """The edges of a graph, with other weights that nobody else holds."""
-        weights.flags.writeable = False  # as the graph's own are: one version of each loop
+        weights.flags.writeable = False  # as with `Span`
         indptr, heads = graph.indptr.view(np.uint64), graph.heads.view(np.uint32)
         crossing, m = graph.crossing.view(np.uint64), graph.middle
         nodes, begins, ends = np.arange(graph.n_nodes, dtype=np.uint32), indptr[:-1], indptr[1:]
-        second = Span(nodes[m:], begins[m:], ends[m:])
+        first = Span.of(nodes[:m], begins[:m], crossing)
+        second = Span.of(nodes[m:], begins[m:], ends[m:])
         leaving = np.flatnonzero(crossing < ends[:m])
+        between = Span.of(nodes[leaving], crossing[leaving], ends[leaving])
         return cls(
             indptr,
             heads,
             weights,
-            inner=(Span(nodes[:m], begins[:m], crossing), second),
-            between=Span(nodes[leaving], crossing[leaving], ends[leaving]),
-            halves=(Span(nodes[:m], begins[:m], ends[:m]), second),
+            stages=((first, second), *_quarters(between, heads)),
+            halves=(Span.of(nodes[:m], begins[:m], ends[:m]), second),
             helper=helper,
         )
 
@@ -92,15 +109,48 @@ class Edges:
 
     def sweep(self, strength: FloatArray, g: FloatArray, p: FloatArray, times: int = 1) -> None:
         """Run Gauss-Seidel passes over the dual, in place; all arrays of one type."""
-        loop = sweep_column if g.shape[1] == 1 else sweep_blocks
         weights = self.weights.astype(g.dtype, copy=False)
         weights.flags.writeable = False
+        if self.helper.free and times > 0:
+            self._sweep_together(weights, strength, g, p, times)
+            return
+        loop = sweep_column if g.shape[1] == 1 else sweep_blocks
 
         def sweep(within: bool | None, span: Span, scattered: bool | None) -> None:
             loop(*span, self.heads, weights, strength, g, p, within, scattered)
 
         for left in range(times, 0, -1):
             self._over(partial(sweep, True if left == 1 else None))
+
+    def _sweep_together(
+        self,
+        weights: FloatArray,
+        strength: FloatArray,
+        g: FloatArray,
+        p: FloatArray,
+        times: int,
+    ) -> None:
+        """The same by two threads that meet without the interpreter, which takes too long.
+
+        Each waits for the other three times a sweep: where others use the processors, too, that
+        is slower than to go on alone.
+        """
+        counts = np.zeros(16, dtype=np.int64), np.zeros(16, dtype=np.int64)  # lines of their own
+
+        def half(me: int) -> int:
+            naps = 0
+            mine, others = counts[me], counts[1 - me]
+            spans = tuple(tuple(stage[me]) for stage in self.stages)
+            arrays = self.heads, weights, strength, g, p
+            try:
+                while not sweep_half(mine, others, spans, *arrays, times, PATIENCE):
+                    sleep(NAP)  # the other thread has no processor, perhaps because of this one
+                    naps += 1
+            finally:
+                mine[0] = 3 * times  # interrupted or not, the other must not wait for ever
+            return naps
+
+        self.helper.waited(sum(self.helper.share(half, 0, 1)) > MANY_NAPS * times)
 
     def primal(self, z: FloatArray, p: FloatArray, g: FloatArray) -> None:
         """g = z - Dᵀp from scratch: sweeps only keep it up to date, and rounding adds up."""
@@ -161,5 +211,30 @@ class Edges:
 
         It is told, by True or None, whether these nodes are scattered.
         """
-        self.helper.share(lambda span: loop(span, None), *self.inner)
-        loop(self.between, True)
+        inside, *between = self.stages
+        self.helper.share(lambda span: loop(span, None), *inside)
+        for span in chain(*between):
+            loop(span, True)
+
+
+def _quarters(between: Span, heads: IntArray) -> tuple[Pair, Pair]:
+    """Edges between two sets of nodes, each set cut in two so that pairs of parts are as large."""
+    nodes, begins, ends = between
+    sizes = (ends - begins).astype(np.int64)
+    behind = np.cumsum(sizes)
+    firsts = behind - sizes
+    edges = np.repeat(begins.astype(np.int64) - firsts, sizes) + np.arange(sizes.sum())
+    half = np.searchsorted(behind, sizes.sum() / 2)
+    middle = np.median(heads[edges]) if edges.size else 0
+    lower = np.add.reduceat(heads[edges] < middle, firsts) if edges.size else sizes
+    splits = begins + lower.astype(np.uint64)
+
+    def part(which: slice, begins: IntArray, ends: IntArray) -> Span:
+        some = begins[which] < ends[which]
+        return Span.of(nodes[which][some], begins[which][some], ends[which][some])
+
+    up, down = slice(0, half), slice(half, None)
+    return (
+        (part(up, begins, splits), part(down, splits, ends)),
+        (part(up, splits, ends), part(down, begins, splits)),
+    )

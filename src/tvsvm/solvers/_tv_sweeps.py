@@ -235,6 +235,27 @@ def _make_node_fetch() -> Any:
     return intrinsic(node_fetch)
 
 
+def _make_count(write: bool) -> Any:
+    """Read or write an array's only entry, which another thread looks at.
+
+    What was stored before is seen by whoever sees the entry.
+    """
+
+    def count(_typing: Any, array: Any, value: Any) -> Any:
+        return types.int64(array, types.int64), generate
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        v = _Lanes(context, builder, types.int64, 1)
+        item = v.item((signature.args[0], arguments[0]), (types.intp, ir.IntType(64)(0)))
+        if write:
+            builder.store_atomic(arguments[1], item, ordering="release", align=8)
+            return arguments[1]
+        return builder.load_atomic(item, ordering="acquire", align=8)
+
+    return intrinsic(count)
+
+
+_read, _write = _make_count(False), _make_count(True)
 _step_two = _make_node_step(REGISTER, REGISTER)
 _step_one_and_half = _make_node_step(REGISTER, HALF_REGISTER)
 _step_one, _step_half = _make_node_step(REGISTER), _make_node_step(HALF_REGISTER)
@@ -314,6 +335,55 @@ def sweep_column(
             g[j, 0] = gj + (gi - new)
             gi = new
         g[i, 0] = gi
+
+
+@kernel
+def sweep_half(
+    mine: IntArray,
+    others: IntArray,
+    stages: tuple[tuple[IntArray, ...], ...],
+    heads: IntArray,
+    weights: FloatArray,
+    strength: FloatArray,
+    g: FloatArray,
+    p: FloatArray,
+    times: int,
+    patience: int,
+) -> bool:
+    """Sweep as one of two threads, as far as one can go without waiting long for the other.
+
+    A sweep has three stages, the first without scattered nodes; nobody begins a stage before both
+    are done with the one before. Counts say how many are done. The last sweep ends within the
+    bounds. Return whether it is done; if not, call again.
+    """
+    inside, near, far = stages
+    done = mine[0]
+    while done < 3 * times:
+        left = patience
+        while _read(others, 0) < done:
+            left -= 1
+            if left == 0:
+                return False
+        stage = done % 3
+        nodes, begins, ends = inside if stage == 0 else (near if stage == 1 else far)
+        within = done >= 3 * (times - 1)
+        if g.shape[1] == 1:
+            if within:
+                sweep_column(nodes, begins, ends, heads, weights, strength, g, p, True, None)
+            else:
+                sweep_column(nodes, begins, ends, heads, weights, strength, g, p, None, None)
+        elif stage == 0:
+            if within:
+                sweep_blocks(nodes, begins, ends, heads, weights, strength, g, p, True, None)
+            else:
+                sweep_blocks(nodes, begins, ends, heads, weights, strength, g, p, None, None)
+        elif within:
+            sweep_blocks(nodes, begins, ends, heads, weights, strength, g, p, True, True)
+        else:
+            sweep_blocks(nodes, begins, ends, heads, weights, strength, g, p, None, True)
+        done += 1
+        _write(mine, done)
+    return True
 
 
 @kernel
