@@ -63,12 +63,28 @@ def test_the_favourite_stays_unless_another_is_clearly_better(wrong, better):
         return lambda part, rows: found[rows]
 
     methods = {"kernel": missing(2), "balanced": missing(wrong), "smooth": missing(29)}
-    missed = held_back(problem, methods, "balanced", all_of(problem))
+    missed, count = held_back(problem, methods, "balanced", all_of(problem))
+    assert count == 30
     assert missed.pop("balanced") == pytest.approx(wrong / 30)
     assert missed == ({"kernel": 2 / 30} if better else {})
     # 2 + 2 √3 is more than 5, and a favourite that misses few is given up for less only.
-    missed = held_back(problem, methods, "balanced", all_of(problem), few=wrong / 30)
+    missed, _ = held_back(problem, methods, "balanced", all_of(problem), few=wrong / 30)
     assert ("kernel" in missed) is (wrong == 30)
+
+
+@pytest.mark.parametrize(("labels", "few", "expected"), [(48, 0.1, 18), (45, 0.1, 45), (48, 0, 48)])
+def test_one_fold_is_enough_for_a_cut_that_misses_none_of_many(labels, few, expected):
+    truth = np.arange(labels) % 3
+    problem = Problem(None, np.arange(labels), np.eye(3)[truth], np.ones(labels))
+    judged = []
+
+    def right(part, rows):
+        judged.extend(rows)
+        return np.eye(3)[truth[rows]]
+
+    held = held_back(problem, {"balanced": right}, "balanced", all_of(problem), few=few)
+    assert held == ({"balanced": 0.0}, expected)
+    assert len(judged) == expected
 
 
 def test_labels_alone_decide_where_classes_lie_around_each_other():
@@ -92,7 +108,7 @@ def test_pairs_are_judged_only_if_every_class_is_in_every_fold(few, judged, monk
     seen = []
     monkeypatch.setattr(
         "tvsvm.methods.auto.held_back",
-        lambda problem, methods, favourite, fair, few=0.0: seen.extend(methods) or {},
+        lambda problem, methods, favourite, fair, few=0.0: seen.extend(methods) or ({}, 0),
     )
     AutoTV(random_state=0).fit(X, y)
     assert ("pairs" in seen) is judged

@@ -19,7 +19,6 @@ from tvsvm.methods.judging import (
     Judged,
     against_the_cut,
     fair_labels,
-    folds,
     held_back,
 )
 from tvsvm.methods.laplacian import laplacian
@@ -111,17 +110,17 @@ def auto(
         del methods["balanced"]
     if problem.targets[fair].sum(axis=0).min() < MOST_FOLDS:
         del methods["pairs"]  # a class that is not in every fold: all for the others looks good
-    missed = held_back(problem, methods, favourite, fair, few=FEW_MISSED if clusters else 0.0)
+    few = FEW_MISSED if clusters else 0.0
+    missed, count = held_back(problem, methods, favourite, fair, few=few)
     against = ""
     if favourite == "balanced" and problem.n_columns == 2:
         against = against_the_cut(problem, candidates.near, clusters, missed.get(favourite), fair)
     if against:
         del methods[favourite]
         favourite, reason = "laplacian", against
-        missed = held_back(problem, methods, favourite, fair)
+        missed, count = held_back(problem, methods, favourite, fair)
     chosen = min(missed, key=missed.__getitem__, default=favourite)
     if missed and not (against and chosen == favourite):
-        count = folds(problem, fair)[1]
         reason = (
             f"of {count} labels held back it missed {missed[chosen]:.0%}, no method clearly fewer"
         )
@@ -150,10 +149,13 @@ class _Candidates:
     def judged(self, name: str) -> Judged:
         """One of them, by its name, for parts of the problem and only where labels were held back.
 
-        Only pairs gain by that, being many.
+        Pairs gain by that, being many. Of a balanced cut the partition near a first guess is
+        judged: what follows, a long search and total variation, changes too few rows to matter.
         """
         if name == "pairs":
             return pairwise_at
+        if name == "balanced" and self.problem.n_columns > 2:
+            return lambda part, rows: self._near(part)[rows]
         method: Method = getattr(self, name)
         return lambda part, rows: method(part).solution[rows]
 
@@ -210,19 +212,18 @@ class _Candidates:
 
     def balanced(self, problem: Problem) -> MethodResult:
         """Total variation from a partition of low ratio, Cheeger's cut for two classes."""
-        # Labels held back only tell whether a balanced cut is any good; a long search for the best
-        # one hardly changes that.
-        whole = problem is self.problem
         if problem.n_columns == 2:
+            whole = problem is self.problem
             return self._one_cut if whole else self._cut(problem, quick=True)
-        if not whole:
-            start, _ = PartitionSearch(problem, self.graph).nearby(self._guess(problem))
-        elif self.searched is not None:
+        if self.searched is not None:
             start, _ = self._partitions.again(self.searched)
         else:
             start = self.far
         options = {**self.options, "tol": ENOUGH * self.options["tol"]}
         return from_partition(problem, Squared(ETA), start, STRONG, **options)
+
+    def _near(self, problem: Problem) -> FloatArray:
+        return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)[0]
 
     @cached_property
     def _one_cut(self) -> MethodResult:

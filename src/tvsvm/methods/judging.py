@@ -15,6 +15,7 @@ FEWEST = 6  # labels that say something about a method
 MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
 CONTRADICTS = 1.64  # standard deviations: one of ten numbers of random labels is further off
 FEW_MISSED = 0.1  # share of held-back labels: no more for a cut between clusters
+ALL_RIGHT = 16  # labels of one fold: a cut between clusters that misses none needs no other fold
 TINY = np.finfo(np.float64).tiny
 
 Judged = Callable[[Problem, IntArray], FloatArray]  # values at some rows, for some of the labels
@@ -93,21 +94,23 @@ def held_back(
     fair: BoolArray,
     *,
     few: float = 0.0,
-) -> dict[str, float]:
+) -> tuple[dict[str, float], int]:
     """Share of held-back labels missed by the favourite and by each method clearly better than it.
+
+    And how many were held back.
 
     Clearly better is to miss fewer by more than a standard deviation. Where one class has ten times
     the labels of another, it must not miss more where classes count the same either: else
     whatever gives all rows to the larger one wins. Against a favourite that misses no more than a
-    share of `few`, it takes two standard deviations. Empty if there is fewer than one label a class
-    to hold back, or none but of one class. Another method is given up as soon as it cannot be
-    clearly better.
+    share of `few`, it takes two standard deviations, and if it misses none of many, one fold is
+    enough. Empty if there is fewer than one label a class to hold back, or none but of one class.
+    Another method is given up as soon as it cannot be clearly better.
     """
     fold, count = folds(problem, fair)
     codes = problem.targets.argmax(axis=1)
     held = np.bincount(codes[fold >= 0], minlength=problem.n_columns)
     if count < max(problem.n_columns, FEWEST) or np.sum(held > 0) < 2:
-        return {}
+        return {}, 0
     uneven = held.max() >= MANY_TIMES * held[held > 0].min()
     share = (1 / np.maximum(held, 1))[codes]
     missed: dict[str, float] = {}
@@ -130,6 +133,9 @@ def held_back(
             evenly += float(np.sum(share[test][found != codes[test]]))
             if wrong + margin * _noise(wrong) >= to_beat or wrong >= fewest or evenly > most_even:
                 break
+            enough = few > 0.0 and not uneven and np.sum(test) >= ALL_RIGHT
+            if enough and name == favourite and wrong == 0:
+                return {favourite: 0.0}, int(np.sum(test))
         else:
             missed[name] = wrong / count
             fewest = wrong
@@ -138,7 +144,7 @@ def held_back(
                 margin = 2.0 if wrong <= few * count else 1.0
         if to_beat <= margin * _noise(0):
             break
-    return missed
+    return missed, count
 
 
 def _noise(wrong: float) -> float:
