@@ -107,6 +107,19 @@ def test_many_classes_against_a_convex_solver(loss, strengths):
     assert result.energy_path[-1] + constant == pytest.approx(value, rel=1e-5)
 
 
+@pytest.mark.parametrize("loss", [*LOSSES, Squared(50.0), Hinge(50.0)])
+def test_acceleration_leads_to_the_same_end_in_fewer_steps(loss):
+    problem = make_problem(np.random.default_rng(3), columns=3)
+    steps = np.zeros(2)
+    for lam, gamma in ((0.2, 0.3), (0.1, 0.01), (0.05, 0.0)):
+        ends = [run(problem, loss, lam=lam, gamma=gamma, paper=paper) for paper in (True, False)]
+        plain, fast = ends
+        np.testing.assert_allclose(fast.state.G, plain.state.G, atol=1e-5)
+        assert fast.energy_path[-1] == pytest.approx(plain.energy_path[-1], rel=1e-5)
+        steps += [end.n_iter for end in ends]
+    assert steps[1] < 0.8 * steps[0]  # measured 0.40 to 0.70
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_simplex_matters_and_is_met(loss):
     problem = make_problem(np.random.default_rng(4), columns=3)

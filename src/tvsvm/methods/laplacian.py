@@ -11,9 +11,11 @@ from tvsvm.methods.supervised import energy, solve_columns
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
 from tvsvm.solvers import simplex_projection
+from tvsvm.solvers._anderson import Anderson
 
 # Iterations after which r may change: ever more seldom, since each change costs a factorisation,
-# and finitely often, so that the convergence of a fixed r holds.
+# and finitely often, so that the convergence of a fixed r holds. For the same reason the iteration
+# is accelerated until the last of them only.
 BALANCE_AT = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
 BALANCED = 2.0  # up to this ratio of the residuals r is left alone
 FEEBLE = 1e-3  # γ/λ at which the graph has half a say about the level of the functions
@@ -53,7 +55,9 @@ def laplacian(
 
     One column is one linear system or one QP. Several are tied by the simplex and found by the
     paper's augmented Lagrangian: f by the loss' kernel step with E = g - l/r, g the projection of
-    f + l/r on the simplex, l ← l + r(f - g). Two readings:
+    f + l/r on the simplex, l ← l + r(f - g). All of that is z ← T(z) for z = f + l/r, since
+    g and l are functions of z, and Anderson's acceleration halves the number of iterations. Two
+    readings:
 
     - The columns are f_k = 1/c + Φw_k with |w_k| as norm. Where the space holds the constants on
       the rows (the paper's case, an invertible K) Σ_k f_k = 1 makes both norms differ by a
@@ -76,7 +80,7 @@ def laplacian(
     lam, gamma : float
         λ > 0, γ ≥ 0.
     paper : bool
-        Leave f where the objective has it.
+        Iterate as the paper does, and leave f where the objective has it.
     start : SimplexState, optional
         For c > 1, the `state` of a result for the same rows. By default g = 1/c and l = 0.
     r : float, optional
@@ -101,7 +105,15 @@ def laplacian(
         found = solve_columns(problem, loss, lam=lam, gamma=gamma)
     else:
         found = _on_simplex(
-            problem, loss, lam=lam, gamma=gamma, start=start, r=r, tol=tol, max_iter=max_iter
+            problem,
+            loss,
+            lam=lam,
+            gamma=gamma,
+            start=start,
+            r=r,
+            accelerated=not paper,
+            tol=tol,
+            max_iter=max_iter,
         )
     return found if paper else _levelled(problem, loss, found, lam=lam, gamma=gamma)
 
@@ -163,6 +175,7 @@ def _on_simplex(
     gamma: float,
     start: SimplexState | None,
     r: float | None,
+    accelerated: bool,
     tol: float,
     max_iter: int,
 ) -> SimplexResult:
@@ -175,11 +188,12 @@ def _on_simplex(
     G, multiplier = start.G, start.multiplier
     r = start.r if r is None else r
     step = loss.kernel_step(problem, lam=lam, r=r, gamma=gamma, offset=offset)
-    certificate, energies = np.inf, []
+    certificate, energies, past = np.inf, [], Anderson()
     for n_iter in range(1, max_iter + 1):
         W, F, b = step(G - multiplier / r)
-        before, G = G, simplex_projection(F + multiplier / r)
-        multiplier = multiplier + r * (F - G)
+        z, end = G + multiplier / r, F + multiplier / r
+        before, G = G, simplex_projection(end)
+        multiplier = r * (end - G)
         size = norm(G)
         primal = norm(F - G) / size
         dual = r * norm(G - before) / max(norm(multiplier), curvature * size)
@@ -192,6 +206,11 @@ def _on_simplex(
         if n_iter in balance_at and not 1 / BALANCED < ratio < BALANCED:
             r *= ratio**0.5
             step = loss.kernel_step(problem, lam=lam, r=r, gamma=gamma, offset=offset)
+            past.forget()
+        elif accelerated and n_iter < BALANCE_AT[-1]:
+            z = past.next(z, end)
+            G = simplex_projection(z)
+            multiplier = r * (z - G)
     W, F, b = best
     return SimplexResult(
         solution=simplex_projection(F + b),
