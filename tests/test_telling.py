@@ -14,7 +14,7 @@ from tvsvm._telling import each, part_of, tell, told_by
 from tvsvm.cli import console
 from tvsvm.neighbors import nearest_neighbors
 
-HELD_BACK = "labels held back, fold {} of 3: total variation"
+HELD_BACK = "labels held back, fold {} of 3: searching a partition"
 
 
 def heard(function):
