@@ -67,9 +67,9 @@ class LaplacianMethod(GraphClassifier):
         "default",
         [StrOptions({"default", "paper"})],
         """{"default", "paper"}
-"paper" leaves the functions at the height that the paper's objective gives them;
-by default their mean is brought to that of the labels, which decides with few
-labels.""",
+"paper" iterates as the paper does, and leaves the functions at the height that
+its objective gives them; by default the iteration is accelerated, and their mean
+is brought to that of the labels, which decides with few labels.""",
     )
 
     _family = "laplacian"
