@@ -188,16 +188,25 @@ def test_after_waiting_for_long_one_thread_goes_on_alone(monkeypatch):
         assert not helper.free
 
 
-def test_a_thread_that_is_interrupted_leaves_nobody_waiting(monkeypatch):
-    def interrupted(*arguments):
-        if threading.current_thread() is threading.main_thread():
-            raise KeyboardInterrupt
-        return sweep_half(*arguments)
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_thread_that_is_interrupted_leaves_nobody_waiting(monkeypatch, begun):
+    def interrupted(work):
+        def mine(*arguments):
+            if threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+            return work(*arguments)
 
-    sweep_half = _tv_sweeps.sweep_half
-    monkeypatch.setattr(_tv_edges, "sweep_half", interrupted)
+        return mine
+
+    def share(work, mine, others):
+        return shared(work if begun else interrupted(work), mine, others)
+
+    if begun:
+        monkeypatch.setattr(_tv_edges, "sweep_half", interrupted(_tv_sweeps.sweep_half))
     graph = grid(20)
     with Helper(True) as helper:  # which at the end waits for the other one
+        shared = helper.share
+        monkeypatch.setattr(helper, "share", share)
         edges = Edges.of(graph, graph.edge_weights.copy(), helper)
         with pytest.raises(KeyboardInterrupt):
             edges.sweep(np.ones(4), np.zeros((400, 4)), np.zeros((graph.n_edges, 4)), 5)

@@ -136,21 +136,24 @@ class Edges:
         is slower than to go on alone.
         """
         counts = np.zeros(16, dtype=np.int64), np.zeros(16, dtype=np.int64)  # lines of their own
+        spans = [tuple(tuple(stage[me]) for stage in self.stages) for me in (0, 1)]
+        arrays = self.heads, weights, strength, g, p
 
         def half(me: int) -> int:
-            naps = 0
-            mine, others = counts[me], counts[1 - me]
-            spans = tuple(tuple(stage[me]) for stage in self.stages)
-            arrays = self.heads, weights, strength, g, p
             try:
-                while not sweep_half(mine, others, spans, *arrays, times, PATIENCE):
+                mine, others, naps = counts[me], counts[1 - me], 0
+                while not sweep_half(mine, others, spans[me], *arrays, times, PATIENCE):
                     sleep(NAP)  # the other thread has no processor, perhaps because of this one
                     naps += 1
+                return naps
             finally:
-                mine[0] = 3 * times  # interrupted or not, the other must not wait for ever
-            return naps
+                counts[me][0] = 3 * times  # interrupted or not, the other must not wait for ever
 
-        self.helper.waited(sum(self.helper.share(half, 0, 1)) > MANY_NAPS * times)
+        try:
+            naps = self.helper.share(half, 0, 1)
+        finally:
+            counts[0][0] = 3 * times  # interrupted before it began
+        self.helper.waited(sum(naps) > MANY_NAPS * times)
 
     def primal(self, z: FloatArray, p: FloatArray, g: FloatArray) -> None:
         """g = z - Dᵀp from scratch: sweeps only keep it up to date, and rounding adds up."""

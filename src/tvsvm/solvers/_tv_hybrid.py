@@ -24,7 +24,8 @@ FLOW_COST, FLOW_COST_OF_PIECES = 30.0, 15.0  # fitted on kNN graphs of 4,495 and
 POLISH_WITHIN = 100.0  # times the gap allowed: polishing seldom gains more
 FLOW_LIMIT = 5_000  # arc visits per edge; usual are under 500
 # From this tolerance on the dual of several columns is held, and swept, in float32: half the bytes,
-# twice the lanes. Rounding costs at most 4e-7 of the objective; gaps are computed in float64.
+# twice the lanes. Rounding costs 4e-7 of the objective, more where duals are far larger than
+# functions, as on long paths; gaps are computed in float64.
 SINGLE_TOL = 1e-5
 SINGLE_RANGE = 1e18  # largest weight, strength, bound or scale for that
 
@@ -101,7 +102,7 @@ def solve_columns(
 ) -> Columns:
     """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column."""
     fewest = FIRST_CHECK if start is None else WARM_CHECK
-    block = _Block(edges, z, strength, start, tol, dual_type(strength, edges.weights, tol))
+    block = _Block(edges, z, strength, start, tol)
     result = _Result(block)
 
     def sweep(block: _Block, columns: IntArray, run: int) -> None:
@@ -161,6 +162,8 @@ class _Result:
     def gather(self) -> Columns:
         """What was found, when no block is under way any more."""
         x, p = self._first.x, self._first.dual
+        # A single column has a dual of full precision, without which some have too large a gap.
+        p = p.astype(np.result_type(p, *(block.dual for _, block, _ in self._others)), copy=False)
         for into, block, index in self._others:
             block.edges.put(x, into, block.x, index)
             block.edges.put(p, into, block.dual, index)
@@ -178,10 +181,10 @@ class _Block:
         strength: FloatArray,
         start: Start | None,
         tol: float,
-        dtype: np.dtype,
     ) -> None:
         self.n_columns = z.shape[1]
         self.edges, self.tol = edges, tol
+        dtype = dual_type(strength, edges.weights, tol)
         width = padded_width(self.n_columns, dtype)
         self.z, self.strength = pad(z, width), pad(strength, width)
         self.dual = first_dual(edges, start, self.strength, width, dtype)
@@ -295,8 +298,7 @@ class _Block:
         """A block of some of the columns, which leave this one."""
         self.elsewhere[index] = True
         start = Start(np.ascontiguousarray(self.dual[:, index]), np.ones(index.size, self.z.dtype))
-        z, strength = self.z[:, index], self.strength[index]
-        taken = _Block(self.edges, z, strength, start, self.tol, self.dual.dtype)
+        taken = _Block(self.edges, self.z[:, index], self.strength[index], start, self.tol)
         for name in ("gap", "value", "raw_gap", "rate", "in_vain"):
             getattr(taken, name)[: index.size] = getattr(self, name)[index]
         taken.flow_tried, taken.n_iter = self.flow_tried, self.n_iter
