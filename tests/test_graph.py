@@ -35,6 +35,28 @@ def affinities():
 # --- the graph itself -----------------------------------------------------------------------------
 
 
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(affinities(), st.integers(0, 100))
+def test_the_squared_graph_has_the_sum_of_squares_of_weighted_differences(W, seed):
+    graph = Graph(W)
+    f = np.random.default_rng(seed).normal(size=len(W))
+    total = np.sum((graph.edge_weights * graph.difference(f)) ** 2)
+    scale = (W**2).sum() / W.sum() if graph.n_edges else 1.0
+    assert graph.squared.dirichlet(f) * scale == pytest.approx(total)
+    np.testing.assert_allclose(graph.squared.degrees.mean(), graph.degrees.mean())
+    np.testing.assert_array_equal(graph.squared.masses, graph.masses)
+    assert graph.squared is graph.squared
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_edge_of_the_squared_graph_vanishes(dtype):
+    W = np.zeros((4, 4), dtype=dtype)
+    W[0, 1], W[1, 2], W[2, 3] = np.sqrt(np.finfo(dtype).max), 1.0, np.finfo(dtype).tiny
+    squared = Graph(W + W.T).squared
+    assert squared.n_edges == 3 and squared.affinity.dtype == dtype
+    assert np.isfinite(squared.degrees).all()
+
+
 @settings(deadline=None, derandomize=True, max_examples=80)
 @given(affinities(), st.integers(0, 100))
 def test_edges_and_energies_say_the_same_as_the_affinity(W, seed):

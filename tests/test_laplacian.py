@@ -37,6 +37,12 @@ def run(problem, loss, **options):
     return result
 
 
+def before_and_after(problem, loss, **options):
+    """What the paper's iteration finds with squared weights, and what is made of it."""
+    squared = replace(problem, graph=problem.graph.squared)
+    return run(squared, loss, **options), run(problem, loss, paper=False, **options)
+
+
 def functions(problem, result):
     """Values on the rows of f + b, before any projection."""
     return problem.space.values(result.coordinates) + result.intercept
@@ -112,7 +118,7 @@ def test_acceleration_leads_to_the_same_end_in_fewer_steps(loss):
     problem = make_problem(np.random.default_rng(3), columns=3)
     steps = np.zeros(2)
     for lam, gamma in ((0.2, 0.3), (0.1, 0.01), (0.05, 0.0)):
-        ends = [run(problem, loss, lam=lam, gamma=gamma, paper=paper) for paper in (True, False)]
+        ends = before_and_after(problem, loss, lam=lam, gamma=gamma)
         plain, fast = ends
         np.testing.assert_allclose(fast.state.G, plain.state.G, atol=1e-5)
         assert fast.energy_path[-1] == pytest.approx(plain.energy_path[-1], rel=1e-5)
@@ -275,7 +281,7 @@ def two_clusters():
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_the_mean_over_rows_is_that_of_the_labels(loss, columns):
     problem = make_problem(np.random.default_rng(1), columns=columns)
-    raw, moved = (functions(problem, run(problem, loss, paper=paper)) for paper in (True, False))
+    raw, moved = (functions(problem, end) for end in before_and_after(problem, loss))
     say = problem.graph.degrees / problem.graph.degrees.sum()
     middle, deviation = (0.0, 1.0) if columns == 1 else (1 / 3, np.sqrt(2) / 3)
     spreads = np.sqrt(say @ (raw - say @ raw) ** 2)
@@ -291,7 +297,7 @@ def test_the_mean_over_rows_is_that_of_the_labels(loss, columns):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_spreads_of_functions_come_near_to_those_of_the_labels(loss):
     problem = make_problem(np.random.default_rng(1), columns=3)
-    raw, moved = (functions(problem, run(problem, loss, paper=paper)) for paper in (True, False))
+    raw, moved = (functions(problem, end) for end in before_and_after(problem, loss))
     say = problem.graph.degrees / problem.graph.degrees.sum()
     labels = np.average(problem.targets, axis=0, weights=problem.weights)
 
@@ -320,7 +326,7 @@ def test_far_from_all_rows_the_squared_loss_still_says_nothing():
 def test_without_a_graph_nothing_is_moved(loss):
     problem = two_clusters()
     for gamma in (0.0, 1e-12):
-        plain, moved = (run(problem, loss, gamma=gamma, paper=paper) for paper in (True, False))
+        plain, moved = before_and_after(problem, loss, gamma=gamma)
         np.testing.assert_allclose(moved.solution, plain.solution, atol=1e-6)
 
 

@@ -53,7 +53,7 @@ class LaplacianMethod(GraphClassifier):
     """Smooth functions on the graph."""
 
     gamma: float = parameter(
-        1.0,
+        10.0,
         [NON_NEGATIVE],
         "float\nγ, weight of the graph: the larger, the less the functions vary along edges.",
     )
@@ -67,9 +67,10 @@ class LaplacianMethod(GraphClassifier):
         "default",
         [StrOptions({"default", "paper"})],
         """{"default", "paper"}
-"paper" iterates as the paper does, and leaves the functions at the height that
-its objective gives them; by default the iteration is accelerated, and their mean
-is brought to that of the labels, which decides with few labels.""",
+"paper" takes the weights of the graph without squaring them, iterates as the paper
+does, and leaves the functions at the height that its objective gives them; by
+default the iteration is accelerated, and their mean is brought to that of the
+labels, which decides with few labels.""",
     )
 
     _family = "laplacian"
@@ -118,10 +119,10 @@ class SVM(SupervisedMethod, HingeLoss):
 class LapRLS(LaplacianMethod, SquaredLoss):
     """Least squares with functions that are smooth on a graph of all rows.
 
-    min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ/2 Σ_{jk} w_jk (f_j - f_k)²,
+    min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ/2 Σ_{jk} w_jk² (f_j - f_k)²,
 
-    over labelled rows i and edges jk; y = ±1 for two classes, otherwise one function a class with
-    y = 0 or 1, together on the simplex.
+    over labelled rows i and edges jk, the w_jk² scaled to a mean degree of 1; y = ±1 for two
+    classes, otherwise one function a class with y = 0 or 1, together on the simplex.
     """
 
 
@@ -129,10 +130,10 @@ class LapRLS(LaplacianMethod, SquaredLoss):
 class LapSVM(LaplacianMethod, HingeLoss):
     """Support vector machine with functions that are smooth on a graph of all rows.
 
-    min_{f,b}  μ Σ_i max(0, 1 - y_i (f_i + b)) + λ/2 |f|²_K + γ/2 Σ_{jk} w_jk (f_j - f_k)²,
+    min_{f,b}  μ Σ_i max(0, 1 - y_i (f_i + b)) + λ/2 |f|²_K + γ/2 Σ_{jk} w_jk² (f_j - f_k)²,
 
-    over labelled rows i and edges jk, y = ±1; with more than two classes one function a class,
-    together on the simplex.
+    over labelled rows i and edges jk, the w_jk² scaled to a mean degree of 1, y = ±1; with more
+    than two classes one function a class, together on the simplex.
     """
 
 

@@ -53,6 +53,11 @@ def laplacian(
 ) -> MethodResult:
     """Minimise loss(f + b) + λ/2 |f|²_K + γ/2 fᵀLf; for c > 1 with rows of f on the simplex.
 
+    L is that of the squared weights: fᵀLf is then the sum of squares of the same weighted
+    differences w_jk (f_j - f_k) whose absolute values are summed by total variation. With the
+    weights themselves, the paper's, the many light edges of a row carry too much from class to
+    class: USPS {4, 9}, one label a class, 18 instead of 13 % error.
+
     One column is one linear system or one QP. Several are tied by the simplex and found by the
     paper's augmented Lagrangian: f by the loss' kernel step with E = g - l/r, g the projection of
     f + l/r on the simplex, l ← l + r(f - g). All of that is z ← T(z) for z = f + l/r, since
@@ -80,7 +85,8 @@ def laplacian(
     lam, gamma : float
         λ > 0, γ ≥ 0.
     paper : bool
-        Iterate as the paper does, and leave f where the objective has it.
+        Take the weights as they are, iterate as the paper does, and leave f where the objective
+        has it.
     start : SimplexState, optional
         For c > 1, the `state` of a result for the same rows. By default g = 1/c and l = 0.
     r : float, optional
@@ -101,6 +107,8 @@ def laplacian(
         objective at f, before f is moved. For c > 1 it is a `SimplexResult`.
     """
     tell("Laplacian")
+    if not paper and problem.graph is not None:
+        problem = replace(problem, graph=problem.graph.squared)
     if problem.n_columns == 1:
         found = solve_columns(problem, loss, lam=lam, gamma=gamma)
     else:
