@@ -1,10 +1,12 @@
 from dataclasses import replace
+from itertools import product
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from references import random_graph
 from scipy.sparse import block_diag
+from sklearn.datasets import load_digits
 from test_losses import convex_loss, make_problem, solve
 from threadpoolctl import threadpool_limits
 
@@ -115,15 +117,15 @@ def test_many_classes_against_a_convex_solver(loss, strengths):
 
 @pytest.mark.parametrize("loss", [*LOSSES, Squared(50.0), Hinge(50.0)])
 def test_acceleration_leads_to_the_same_end_in_fewer_steps(loss):
-    problem = make_problem(np.random.default_rng(3), columns=3)
     steps = np.zeros(2)
-    for lam, gamma in ((0.2, 0.3), (0.1, 0.01), (0.05, 0.0)):
+    for seed, (lam, gamma) in product((3, 4, 5), ((0.2, 0.3), (0.1, 0.01), (0.05, 0.0))):
+        problem = make_problem(np.random.default_rng(seed), columns=3)
         ends = before_and_after(problem, loss, lam=lam, gamma=gamma)
         plain, fast = ends
         np.testing.assert_allclose(fast.state.G, plain.state.G, atol=1e-5)
         assert fast.energy_path[-1] == pytest.approx(plain.energy_path[-1], rel=1e-5)
         steps += [end.n_iter for end in ends]
-    assert steps[1] < 0.8 * steps[0]  # measured 0.40 to 0.70
+    assert steps[1] < 0.7 * steps[0]  # measured 0.33 to 0.60
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -355,3 +357,14 @@ def test_a_space_without_constants(Classifier):
     model = Classifier(kernel="linear").fit(X, [0, 0, 1, -1])
     np.testing.assert_array_equal(model.transduction_, [0, 0, 1, 1])
     assert np.abs(model.dual_coef_).max() < 100
+
+
+@pytest.mark.parametrize("Classifier", [tvsvm.LapRLS, tvsvm.LapSVM])
+def test_nearly_flat_functions_are_not_taken_for_found(Classifier):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[np.isin(y, [0, 1, 4, 9])], y[np.isin(y, [0, 1, 4, 9])]
+    known = np.unique(y, return_index=True)[1]
+    partial = np.where(np.isin(np.arange(len(y)), known), y, -1)
+    usual, exact = (Classifier(gamma=1e3, tol=tol).fit_predict(X, partial) for tol in (1e-3, 1e-5))
+    # Measured by the size of the functions, and not of what they say, a third after one step.
+    assert np.mean(usual == exact) > 0.97

@@ -20,6 +20,7 @@ BALANCE_AT = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
 BALANCED = 2.0  # up to this ratio of the residuals r is left alone
 FEEBLE = 1e-3  # γ/λ at which the graph has half a say about the level of the functions
 FLAT = 1e-9  # spread, beside the largest, of a function that tells nothing
+TINY = np.finfo(np.float64).tiny
 FARTHEST = 1e6  # beyond this ratio one of them is taken for zero
 
 
@@ -94,8 +95,9 @@ def laplacian(
         of `start`, or the mean curvature of kernel and graph term, and then whatever balances the
         residuals.
     tol : float
-        Of the certificate, for c > 1: the larger of |f - g| / |g| and
-        r |g - g_before| / max(|l|, κ|g|), κ the mean curvature above.
+        Of the certificate, for c > 1: the larger of |f - g| / |g - 1/c| and
+        r |g - g_before| / max(|l|, κ|g - 1/c|), κ the mean curvature above. With few labels
+        functions are nearly flat, and by |g| itself they would seem to be found at once.
     max_iter : int
         Most iterations, for c > 1.
 
@@ -202,7 +204,7 @@ def _on_simplex(
         z, end = G + multiplier / r, F + multiplier / r
         before, G = G, simplex_projection(end)
         multiplier = r * (end - G)
-        size = norm(G)
+        size = max(norm(G - offset), TINY)  # how far it is from saying nothing
         primal = norm(F - G) / size
         dual = r * norm(G - before) / max(norm(multiplier), curvature * size)
         energies.append(energy(problem, loss, W, F, b, lam=lam, gamma=gamma))
