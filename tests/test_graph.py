@@ -53,7 +53,8 @@ def test_no_edge_of_the_squared_graph_vanishes(dtype):
     W = np.zeros((4, 4), dtype=dtype)
     W[0, 1], W[1, 2], W[2, 3] = np.sqrt(np.finfo(dtype).max), 1.0, np.finfo(dtype).tiny
     squared = Graph(W + W.T).squared
-    assert squared.n_edges == 3 and squared.affinity.dtype == dtype
+    assert squared.n_edges == 3
+    assert squared.affinity.dtype == dtype
     assert np.isfinite(squared.degrees).all()
 
 
