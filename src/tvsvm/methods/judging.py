@@ -102,8 +102,8 @@ def held_back(
     Clearly better is to miss fewer by more than a standard deviation. Where one class has ten times
     the labels of another, it must not miss more where classes count the same either: else
     whatever gives all rows to the larger one wins. Against a favourite that misses no more than a
-    share of `few`, it takes two standard deviations, and if it misses none of many, one fold is
-    enough. Empty if there is fewer than one label a class to hold back, or none but of one class.
+    share of `few`, it takes two standard deviations of the difference of both, and if it misses
+    none of many, one fold is enough. Empty if there is fewer than one label a class to hold back, or none but of one class.
     Another method is given up as soon as it cannot be clearly better.
     """
     fold, count = folds(problem, fair)
@@ -115,7 +115,7 @@ def held_back(
     share = (1 / np.maximum(held, 1))[codes]
     missed: dict[str, float] = {}
     to_beat = fewest = most_even = np.inf  # what the favourite missed; the best one so far
-    margin = 1.0
+    cautious = False
     n_folds = int(fold.max()) + 1
     for name in sorted(methods, key=lambda name: name != favourite):
         wrong, evenly = 0, 0.0
@@ -131,7 +131,7 @@ def held_back(
                 found = methods[name](part, problem.rows[test]).argmax(axis=1)
             wrong += int(np.sum(found != codes[test]))
             evenly += float(np.sum(share[test][found != codes[test]]))
-            if wrong + margin * _noise(wrong) >= to_beat or wrong >= fewest or evenly > most_even:
+            if not _beats(wrong, to_beat, cautious) or wrong >= fewest or evenly > most_even:
                 break
             enough = few > 0.0 and not uneven and np.sum(test) >= ALL_RIGHT
             if enough and name == favourite and wrong == 0:
@@ -141,10 +141,16 @@ def held_back(
             fewest = wrong
             if name == favourite:
                 to_beat, most_even = wrong, evenly if uneven else np.inf
-                margin = 2.0 if wrong <= few * count else 1.0
-        if to_beat <= margin * _noise(0):
+                cautious = wrong <= few * count
+        if not _beats(0, to_beat, cautious):
             break
     return missed, count
+
+
+def _beats(wrong: int, to_beat: float, cautious: bool) -> bool:
+    """Whether so many missed labels are clearly fewer."""
+    noise = 2.0 * np.sqrt(wrong + to_beat) if cautious else _noise(wrong)
+    return bool(wrong + noise < to_beat)
 
 
 def _noise(wrong: float) -> float:
