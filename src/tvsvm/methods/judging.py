@@ -103,8 +103,8 @@ def held_back(
     the labels of another, it must not miss more where classes count the same either: else
     whatever gives all rows to the larger one wins. Against a favourite that misses no more than a
     share of `few`, it takes two standard deviations of the difference of both, and if it misses
-    none of many, one fold is enough. Empty if there is fewer than one label a class to hold back, or none but of one class.
-    Another method is given up as soon as it cannot be clearly better.
+    none of many, one fold is enough. Empty if there is fewer than one label a class to hold back,
+    or none but of one class. Another method is given up as soon as it cannot be clearly better.
     """
     fold, count = folds(problem, fair)
     codes = problem.targets.argmax(axis=1)
