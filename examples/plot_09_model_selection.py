@@ -23,7 +23,7 @@ for label in range(10):
     chosen = random.choice(np.flatnonzero(y == label), 3, replace=False)
     partial[chosen] = label
 
-gammas = [0.001, 0.01, 0.1, 1.0, 10.0]
+gammas = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
 searches = {
     "folds of all rows": {"cv": KFold(3)},
     "folds of the labels": {"cv": LabeledKFold(3), "scoring": LabeledScorer()},

@@ -49,9 +49,18 @@ def test_the_squared_graph_has_the_sum_of_squares_of_weighted_differences(W, see
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_no_edge_of_the_squared_graph_vanishes(dtype):
+@pytest.mark.parametrize(
+    "weights",
+    [
+        lambda limits: [limits.max**0.5, 1.0, limits.tiny],
+        lambda limits: [limits.max / 4, limits.max / 4, limits.max / 4],
+        lambda limits: [limits.tiny**0.25, limits.tiny**0.75, limits.tiny],
+        lambda limits: [limits.smallest_subnormal, 3 * limits.smallest_subnormal, 1e-30],
+    ],
+)
+def test_no_edge_of_the_squared_graph_vanishes(weights, dtype):
     W = np.zeros((4, 4), dtype=dtype)
-    W[0, 1], W[1, 2], W[2, 3] = np.sqrt(np.finfo(dtype).max), 1.0, np.finfo(dtype).tiny
+    W[0, 1], W[1, 2], W[2, 3] = weights(np.finfo(dtype))
     squared = Graph(W + W.T).squared
     assert squared.n_edges == 3
     assert squared.affinity.dtype == dtype

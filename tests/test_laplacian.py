@@ -368,3 +368,15 @@ def test_nearly_flat_functions_are_not_taken_for_found(Classifier):
     usual, exact = (Classifier(gamma=1e3, tol=tol).fit_predict(X, partial) for tol in (1e-3, 1e-5))
     # Measured by the size of the functions, and not of what they say, a third after one step.
     assert np.mean(usual == exact) > 0.9
+
+
+@pytest.mark.parametrize("Classifier", [tvsvm.LapRLS, tvsvm.LapSVM])
+def test_functions_that_can_say_nothing_are_found_at_once(Classifier):
+    # Every class is at every place as often as any other: what is left is rounding.
+    random = np.random.default_rng(9)
+    n_classes, n_places = 6, 4
+    X = np.repeat(random.normal(size=(n_places, 2)), 2 * n_classes, axis=0)
+    y = np.tile(np.arange(n_classes), 2 * n_places)
+    model = Classifier(graph=np.zeros((len(X), len(X)))).fit(X, y)
+    assert model.converged_
+    assert model.n_iter_ < 50

@@ -122,7 +122,9 @@ class LapRLS(LaplacianMethod, SquaredLoss):
     min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ/2 Σ_{jk} w_jk² (f_j - f_k)²,
 
     over labelled rows i and edges jk, the w_jk² scaled to a mean degree of 1; y = ±1 for two
-    classes, otherwise one function a class with y = 0 or 1, together on the simplex.
+    classes, otherwise one function a class with y = 0 or 1, together on the simplex. Where a given
+    graph has weights of a wide range, ``algorithm="paper"``, which does not square them, may be
+    the better choice.
     """
 
 
@@ -133,7 +135,7 @@ class LapSVM(LaplacianMethod, HingeLoss):
     min_{f,b}  μ Σ_i max(0, 1 - y_i (f_i + b)) + λ/2 |f|²_K + γ/2 Σ_{jk} w_jk² (f_j - f_k)²,
 
     over labelled rows i and edges jk, the w_jk² scaled to a mean degree of 1, y = ±1; with more
-    than two classes one function a class, together on the simplex.
+    than two classes one function a class, together on the simplex. For given graphs see `LapRLS`.
     """
 
 

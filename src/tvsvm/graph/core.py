@@ -288,10 +288,13 @@ class Graph:
         W = self._affinity
         if W.nnz == 0:
             return self
-        relative = W.data / W.data.max()
-        data = np.maximum(relative**2, np.finfo(W.dtype).tiny)  # no edge vanishes
-        squared = self._like(csr_array((data, W.indices, W.indptr), shape=W.shape), self.masses)
-        return squared.scaled(mean_degree=float(self.degrees.mean(dtype=np.float64)))
+        largest, limits = float(W.data.max()), np.finfo(W.dtype)
+        relative = (W.data / W.data.max()).astype(np.float64)
+        squares = relative**2
+        with np.errstate(over="ignore"):
+            data = squares * (largest * (relative.sum() / squares.sum()))
+        data = np.clip(data, limits.tiny, limits.max).astype(W.dtype)  # no edge vanishes
+        return self._like(csr_array((data, W.indices, W.indptr), shape=W.shape), self.masses)
 
     def where_dense(self, distances: csr_array, *, dimension: float = 0.0) -> Self:
         """Graph with edges the heavier the denser the place, see "density" in `knn_graph`.

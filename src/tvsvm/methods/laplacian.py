@@ -20,7 +20,6 @@ BALANCE_AT = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
 BALANCED = 2.0  # up to this ratio of the residuals r is left alone
 FEEBLE = 1e-3  # γ/λ at which the graph has half a say about the level of the functions
 FLAT = 1e-9  # spread, beside the largest, of a function that tells nothing
-TINY = np.finfo(np.float64).tiny
 FARTHEST = 1e6  # beyond this ratio one of them is taken for zero
 
 
@@ -54,9 +53,9 @@ def laplacian(
 ) -> MethodResult:
     """Minimise loss(f + b) + λ/2 |f|²_K + γ/2 fᵀLf; for c > 1 with rows of f on the simplex.
 
-    L is that of the squared weights: fᵀLf is then the sum of squares of the same weighted
-    differences w_jk (f_j - f_k) whose absolute values are summed by total variation. With the
-    weights themselves, the paper's, the many light edges of a row carry too much from class to
+    L is that of the squared weights: fᵀLf is then, but for a factor, the sum of squares of the same
+    weighted differences w_jk (f_j - f_k) whose absolute values are summed by total variation. With
+    the weights themselves, the paper's, the many light edges of a row carry too much from class to
     class: USPS {4, 9}, one label a class, 18 instead of 13 % error.
 
     One column is one linear system or one QP. Several are tied by the simplex and found by the
@@ -169,10 +168,10 @@ def _levelled(
 def _say(problem: Problem) -> FloatArray:
     """What each row counts in a mean: its mass, since rows with few neighbours are often stray.
 
-    All the same without a graph.
+    All the same without a graph, or without masses.
     """
     graph = problem.graph
-    if graph is None or not graph.n_edges:
+    if graph is None or not graph.n_edges or not graph.masses.any():
         return np.full(problem.space.n_points, 1 / problem.space.n_points)
     return graph.masses / graph.masses.sum()
 
@@ -204,7 +203,8 @@ def _on_simplex(
         z, end = G + multiplier / r, F + multiplier / r
         before, G = G, simplex_projection(end)
         multiplier = r * (end - G)
-        size = max(norm(G - offset), TINY)  # how far it is from saying nothing
+        # How far it is from saying nothing, but where that is nothing but rounding.
+        size = max(norm(G - offset), FLAT * norm(G))
         primal = norm(F - G) / size
         dual = r * norm(G - before) / max(norm(multiplier), curvature * size)
         energies.append(energy(problem, loss, W, F, b, lam=lam, gamma=gamma))
