@@ -246,7 +246,9 @@ def test_clear_classes_with_a_component_that_no_label_reaches(Classifier, n_clas
 # ---- digits ------------------------------------------------------------------------------------
 
 
-N_DRAWS = 8
+# By classes. With typical labels LapRLS, too, misses only a few of the fours and nines: it takes
+# many draws to tell the methods apart there.
+N_DRAWS = {2: 24, 4: 8}
 
 
 def mean_error(Classifier, X, truth, n_draws):
@@ -273,7 +275,7 @@ def digits():
     """Rows and classes of two sets of digits, with the error of LapRLS on them."""
     X, y = load_digits(return_X_y=True)
     pairs = {n: digits_of(X, y, classes) for n, classes in ((2, [4, 9]), (4, [0, 1, 4, 9]))}
-    return {n: (*pair, mean_error(LapRLS, *pair, n_draws=N_DRAWS)) for n, pair in pairs.items()}
+    return {n: (*pair, mean_error(LapRLS, *pair, n_draws=N_DRAWS[n])) for n, pair in pairs.items()}
 
 
 # 34 of the nines hang on the rest of their class by next to nothing, and with an unlucky label no
@@ -282,7 +284,7 @@ def digits():
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_digits_with_one_label_a_class(Classifier, n_classes, digits):
     X, truth, of_laprls = digits[n_classes]
-    assert mean_error(Classifier, X, truth, n_draws=N_DRAWS) < of_laprls
+    assert mean_error(Classifier, X, truth, n_draws=N_DRAWS[n_classes]) < of_laprls
 
 
 @each_method
