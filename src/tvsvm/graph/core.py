@@ -289,7 +289,7 @@ class Graph:
         if W.nnz == 0:
             return self
         largest, limits = float(W.data.max()), np.finfo(W.dtype)
-        relative = (W.data / W.data.max()).astype(np.float64)
+        relative = W.data.astype(np.float64) / largest
         squares = relative**2
         with np.errstate(over="ignore"):
             data = squares * (largest * (relative.sum() / squares.sum()))
