@@ -75,3 +75,11 @@ def path_laplacian(n):
 def kernel_matrix(space):
     """K on the rows of a space, by its definition."""
     return space.apply(np.eye(space.n_points))
+
+
+def agreement(W):
+    """Cosine between all rows of an affinity, each with the mean degree on its diagonal."""
+    rows = W + W.sum() / len(W) * np.eye(len(W))
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return rows @ rows.T

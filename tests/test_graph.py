@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from references import agreement
 from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix
 from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_neighbors_graph
 
@@ -48,7 +49,42 @@ def test_the_squared_graph_has_the_sum_of_squares_of_weighted_differences(W, see
     assert graph.squared is graph.squared
 
 
+@pytest.mark.parametrize(
+    "dense", [0.0, 1.0]
+)  # share of entries from which on dense arrays are used
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(W=affinities())
+def test_the_confirmed_graph_weighs_edges_by_the_agreement_of_their_ends(W, dense):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tvsvm.graph.weights.DENSE", dense)
+        graph = Graph(W)
+        confirmed = graph.confirmed
+    expected = W * agreement(W)
+    if graph.n_edges:
+        expected *= W.sum() / expected.sum()
+    np.testing.assert_allclose(confirmed.affinity.toarray(), expected, rtol=1e-9, atol=1e-300)
+    np.testing.assert_array_equal(confirmed.masses, graph.masses)
+    np.testing.assert_array_equal(confirmed.component_labels, graph.component_labels)
+    np.testing.assert_array_equal(confirmed.order, Graph(confirmed.affinity).order)
+
+
+def test_an_edge_between_clusters_is_lighter_on_the_confirmed_graph():
+    W = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)
+    W[3, 4] = W[4, 3] = 1.0
+    confirmed = Graph(W).confirmed.affinity
+    assert confirmed[3, 4] < 0.75 * min(confirmed[0, 1], confirmed[2, 3], confirmed[4, 5])
+
+
+def test_a_hub_of_many_edges_is_confirmed_at_once():
+    n = 200_000
+    hub, leaves = np.zeros(n - 1, dtype=int), np.arange(1, n)
+    star = csr_array((np.ones(n - 1), (hub, leaves)), shape=(n, n))
+    graph = Graph(star + star.T)
+    np.testing.assert_allclose(graph.confirmed.edge_weights, 1.0)  # by a look at each edge once
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("other", ["squared", "confirmed"])
 @pytest.mark.parametrize(
     "weights",
     [
@@ -58,13 +94,19 @@ def test_the_squared_graph_has_the_sum_of_squares_of_weighted_differences(W, see
         lambda limits: [limits.smallest_subnormal, 3 * limits.smallest_subnormal, 1e-30],
     ],
 )
-def test_no_edge_of_the_squared_graph_vanishes(weights, dtype):
+def test_no_edge_of_the_squared_or_confirmed_graph_vanishes(weights, other, dtype):
     W = np.zeros((4, 4), dtype=dtype)
     W[0, 1], W[1, 2], W[2, 3] = weights(np.finfo(dtype))
-    squared = Graph(W + W.T).squared
-    assert squared.n_edges == 3
-    assert squared.affinity.dtype == dtype
-    assert np.isfinite(squared.degrees).all()
+    graph = getattr(Graph(W + W.T), other)
+    assert graph.n_edges == 3
+    assert graph.affinity.dtype == dtype
+    assert (graph.affinity.data > 0).all()
+    assert np.isfinite(graph.degrees).all()
+
+
+@pytest.mark.parametrize("other", ["squared", "confirmed"])
+def test_a_graph_without_edges_has_nothing_to_square_or_confirm(other):
+    assert getattr(Graph(np.zeros((3, 3))), other).n_edges == 0
 
 
 @settings(deadline=None, derandomize=True, max_examples=80)

@@ -177,7 +177,9 @@ def test_the_sentence_goes_where_it_is_asked_to(monkeypatch):
     monkeypatch.setattr(_jit, "_notice", notice)
     monkeypatch.setattr(_jit, "PATIENCE", -1.0)
     with _jit.compiling_told_by(heard.append):
-        notice.on_start(Compiled("somebody.else"))
+        for other in ("somebody.else", None):  # what exec made has no module
+            notice.on_start(Compiled(other))
+            notice.on_end(Compiled(other))
         assert heard == []
         for _ in range(2):
             notice.on_start(Compiled("tvsvm.graph"))

@@ -243,3 +243,17 @@ def test_labels_in_a_foreign_cluster_do_not_keep_their_class_there():
     assert set(np.argmax(most, axis=1)) == {0, 1, 2, 3}
     assert np.max(most, axis=1).sum() > 300
     assert np.all(np.diff(energies) <= 0)
+
+
+def test_edges_of_labelled_rows_do_not_name_a_part():
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.uniform(0.1, 1, (30, 30)) * (rng.random((30, 30)) < 0.3), 1)
+    rows, targets = np.array([0, 11, 22]), np.eye(3)
+    W[np.ix_(rows, rows)] = 0.0
+    W = W + W.T
+    graph, rest = Graph(W), W.copy()
+    rest[rows], rest[:, rows] = 0.0, 0.0
+    search = PartitionSearch(Problem(None, rows, targets, np.ones(3), graph), graph)
+    partition = rounded(search.problem, rng.random((30, 3)))
+    expected = ratio_energy(Graph(rest), partition) * search.price(partition)
+    assert search._among_the_rest(partition) == pytest.approx(expected)

@@ -89,7 +89,8 @@ class _Notice(Listener):
 
 
 def _is_ours(event: Event) -> bool:
-    return event.data["dispatcher"].py_func.__module__.startswith("tvsvm.")
+    # What somebody made by exec has no module.
+    return str(event.data["dispatcher"].py_func.__module__).startswith("tvsvm.")
 
 
 _notice = _Notice()

@@ -15,6 +15,7 @@ from tvsvm.graph.checks import checked_csr, float_rows, read_only, symmetric
 from tvsvm.graph.weights import (
     Weights,
     affinity_from_distances,
+    agreement,
     heavier_where_dense,
     symmetrized,
 )
@@ -285,16 +286,40 @@ class Graph:
         Its Dirichlet energy is to this graph's total variation what a sum of squares is to one of
         absolute values, of the same weighted differences w_e (f_i - f_j).
         """
+        return self._times(lambda affinity: affinity.data)
+
+    @cached_property
+    def confirmed(self) -> Self:
+        """Graph with weights times the agreement of the neighbourhoods at both ends of an edge.
+
+        Agreement is the cosine between two rows of the affinity, each with the mean degree on its
+        diagonal: large if the edge is heavy, or if both ends have heavy edges to the same nodes.
+        An edge from one cluster to another seldom has either. Mean degree, masses and components
+        stay the same.
+        """
+        return self._times(agreement)
+
+    def _times(self, factor: Callable[[csr_array], FloatArray]) -> Self:
+        """Graph with weights times a factor of them, the largest taken as 1; see `squared`."""
         W = self._affinity
         if W.nnz == 0:
             return self
         largest, limits = float(W.data.max()), np.finfo(W.dtype)
         relative = W.data.astype(np.float64) / largest
-        squares = relative**2
+        products = relative * factor(csr_array((relative, W.indices, W.indptr), shape=W.shape))
         with np.errstate(over="ignore"):
-            data = squares * (largest * (relative.sum() / squares.sum()))
+            data = products * (largest * (relative.sum() / products.sum()))
         data = np.clip(data, limits.tiny, limits.max).astype(W.dtype)  # no edge vanishes
-        return self._like(csr_array((data, W.indices, W.indptr), shape=W.shape), self.masses)
+        affinity = read_only(csr_array((data, W.indices, W.indptr), shape=W.shape))
+        graph = object.__new__(type(self))
+        # What depends on which nodes have edges, and not on weights, is the same for both.
+        graph.__dict__.update(
+            _affinity=affinity,
+            _masses=self.masses,
+            _components=self._components,
+            _halves=self._halves,
+        )
+        return graph
 
     def where_dense(self, distances: csr_array, *, dimension: float = 0.0) -> Self:
         """Graph with edges the heavier the denser the place, see "density" in `knn_graph`.

@@ -1,4 +1,4 @@
-"""Loops over nodes and edges: halves of an order, the edge list, differences, energies."""
+"""Loops over nodes and edges: halves of an order, edge list, differences, energies, agreement."""
 
 import numpy as np
 
@@ -137,4 +137,43 @@ def strongest(indptr: IntArray, indices: IntArray, weights: FloatArray) -> IntAr
             if weights[e] > heaviest:
                 heaviest = weights[e]
                 out[i] = indices[e]
+    return out
+
+
+@kernel
+def agreement(indptr: IntArray, indices: IntArray, weights: FloatArray, own: float) -> FloatArray:
+    """Cosine between the rows at both ends of each entry, all with `own` on their diagonal.
+
+    The entries are symmetric. Of two rows the shorter one is gone through, so that hubs cost no
+    more than their edges.
+    """
+    n_nodes = indptr.size - 1
+    norm = np.empty(n_nodes)
+    for i in range(n_nodes):
+        squares = own * own
+        for e in range(indptr[i], indptr[i + 1]):
+            squares += weights[e] * weights[e]
+        norm[i] = np.sqrt(squares)
+    out = np.empty(weights.size)
+    row = np.zeros(n_nodes)
+    for i in range(n_nodes):
+        row[i] = own
+        for e in range(indptr[i], indptr[i + 1]):
+            row[indices[e]] = weights[e]
+        length = indptr[i + 1] - indptr[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            other = indptr[j + 1] - indptr[j]
+            if other > length or (other == length and j > i):
+                continue
+            product = own * weights[e]
+            back = e
+            for t in range(indptr[j], indptr[j + 1]):
+                product += row[indices[t]] * weights[t]
+                if indices[t] == i:
+                    back = t
+            out[e] = out[back] = product / (norm[i] * norm[j])
+        row[i] = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            row[indices[e]] = 0.0
     return out

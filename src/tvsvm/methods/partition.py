@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, diags_array
 
 from tvsvm._telling import tell
 from tvsvm.graph import Graph
-from tvsvm.methods.ratio import ratio_energy, rounded, shares_of
+from tvsvm.methods.ratio import balance, ratio_energy, rounded, shares_of
 from tvsvm.problem import Problem
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import ratio_partition
@@ -82,7 +82,7 @@ class PartitionSearch:
         other, gain = self._named(best.argmax(axis=1))
         if gain > CLEARLY:
             other, path = self._lowered(other, split=False)
-            if path[-1] < energies[-1] * (1 + TIE):
+            if self._among_the_rest(other) < self._among_the_rest(best) * (1 + TIE):
                 best = other
                 energies.append(min(path[-1], energies[-1]))
         limit = energies[-1] * (1 + FAR_OFF / self.problem.n_columns)
@@ -141,6 +141,18 @@ class PartitionSearch:
     def energy(self, partition: FloatArray) -> float:
         """Ratio of a partition, raised for random walks from the labels that end elsewhere."""
         return ratio_energy(self._graph, partition) * self.price(partition)
+
+    def _among_the_rest(self, partition: FloatArray) -> float:
+        """The energy without edges of labelled rows.
+
+        How many and how heavy edges a misplaced label has says nothing about its class.
+        """
+        cut = np.asarray(self._graph.total_variation(partition))
+        at_labels = csr_array(self._W[self.problem.rows])
+        rows = np.repeat(self.problem.rows, np.diff(at_labels.indptr))
+        crossed = partition[rows] != partition[at_labels.indices]
+        cut = cut - at_labels.data @ crossed
+        return float(np.sum(np.maximum(cut, 0.0) / balance(partition)[0])) * self.price(partition)
 
     def price(self, partition: FloatArray) -> float:
         """How many times its ratio the energy of a partition is, for walks that end elsewhere."""
