@@ -25,14 +25,15 @@ class AutoTV(GraphClassifier):
     over labelled rows i, for four terms S that compete: none (RLS; also with an intercept, each
     class against each other one, λ/η by leave-one-out), the graph Laplacian (LapRLS), weak total
     variation from Poisson learning, and total variation from a partition of low balanced ratio Σ_k
-    cut_k / B_k (TVRLS; for two classes the ratio itself, CheegerRLS). The favourite is the last, or
-    the third if the cut crosses more than a twentieth of the edge weight (more than two classes) or
-    leaves some classes next to nothing; then the last is out. If there are labels to spare, folds
-    of them are held back, and a method that misses clearly fewer of them takes the favourite's
-    place. A short cut in two gives way to the second if labels in unequal numbers contradict its
-    sizes. Cuts are judged by one that is quickly found; the result comes from a longer search,
-    unless (more than two classes) that makes them less even and leads away from their labels: then
-    the third is the answer.
+    cut_k / B_k (TVRLS on edges that common neighbours confirm, see `Graph.confirmed`; for two
+    classes the ratio itself, CheegerRLS). The favourite is the last, or the third if the cut
+    crosses more than a twentieth of the edge weight (more than two classes) or leaves some classes
+    next to nothing; then the last is out. If there are labels to spare, folds of them are held
+    back, and a method that misses clearly fewer of them takes the favourite's place. A short cut in
+    two gives way to the second if labels in unequal numbers contradict its sizes. Cuts are judged
+    by one that is quickly found; the result comes from a longer search, unless (more than two
+    classes) that makes them less even and leads away from their labels: then the third is the
+    answer.
     """
 
     tol: float = parameter(

@@ -179,7 +179,7 @@ class _Candidates:
         """A balanced cut that is quickly found."""
         if self.problem.n_columns == 2:
             return self._one_cut.solution
-        return self._partitions.nearby(self.first, hasty=True)[0]
+        return self._near(self.problem)
 
     @cached_property
     def far(self) -> FloatArray:
@@ -234,8 +234,7 @@ class _Candidates:
         return from_partition(on_cuts, Squared(ETA), start, STRONG, **options)
 
     def _near(self, problem: Problem) -> FloatArray:
-        partitions = PartitionSearch(problem, self.cut_graph)
-        return partitions.nearby(self._guess(problem), hasty=True)[0]
+        return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)[0]
 
     @cached_property
     def _one_cut(self) -> MethodResult:
