@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tvsvm.graph import Graph
 from tvsvm.losses import Squared
 from tvsvm.methods.judging import (
     FEW_MISSED,
@@ -161,15 +160,6 @@ class _Candidates:
         return lambda part, rows: method(part).solution[rows]
 
     @cached_property
-    def cut_graph(self) -> Graph:
-        """The graph that balanced cuts are sought on.
-
-        Clusters hang together by edges that common neighbours confirm, and with each other mostly
-        by edges that they do not. Two classes gain nothing by telling these apart.
-        """
-        return self.graph.confirmed if self.problem.n_columns > 2 else self.graph
-
-    @cached_property
     def first(self) -> FloatArray:
         """A first guess."""
         return poisson(self.problem, self.graph)
@@ -230,8 +220,8 @@ class _Candidates:
         else:
             start = self.far
         options = {**self.options, "tol": ENOUGH * self.options["tol"]}
-        on_cuts = replace(problem, graph=self.cut_graph)
-        return from_partition(on_cuts, Squared(ETA), start, STRONG, **options)
+        between = replace(problem, graph=self.graph.confirmed)
+        return from_partition(between, Squared(ETA), start, STRONG, **options)
 
     def _near(self, problem: Problem) -> FloatArray:
         return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)[0]
@@ -249,7 +239,12 @@ class _Candidates:
 
     @cached_property
     def _partitions(self) -> PartitionSearch:
-        return PartitionSearch(self.problem, self.cut_graph)
+        """The longer search, for c > 2.
+
+        Clusters hang together by edges that common neighbours confirm, and with each other mostly
+        by edges that they do not.
+        """
+        return PartitionSearch(self.problem, self.graph.confirmed)
 
     def _guess(self, problem: Problem) -> FloatArray:
         if problem is self.problem:
