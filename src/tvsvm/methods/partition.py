@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 
 from tvsvm._telling import tell
 from tvsvm.graph import Graph
@@ -262,15 +262,10 @@ def _evenness(shares: FloatArray) -> float:
 
 def _walks(problem: Problem, W: csr_array) -> FloatArray:
     """Where short random walks from the labels of each class end, (N, c)."""
-    back = _walk(W).T.tocsr()
+    degree = W.sum(axis=1)
+    leaving = (1.0 / np.where(degree > 0, degree, 1.0))[:, None]  # no neighbours lead nowhere
     mass = np.zeros((W.shape[0], problem.n_columns))
     mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
     for _ in range(WALK):
-        mass = back @ mass
+        mass = W @ (mass * leaving)
     return mass
-
-
-def _walk(W: csr_array) -> csr_array:
-    """Probabilities of a step; rows without neighbours lead nowhere."""
-    degree = W.sum(axis=1)
-    return csr_array(diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ W)
