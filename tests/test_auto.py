@@ -335,3 +335,24 @@ def test_rows_have_parts_to_themselves_only_where_the_cut_is_trusted(by_ratio):
     )
     assert asked == [not by_ratio]
     assert np.mean(found.solution.argmax(axis=1) == y) > 0.95
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_cuts_of_many_classes_are_sought_on_the_confirmed_graph(n_classes, monkeypatch):
+    seen = []
+
+    def spy(problem, *args, **kwargs):
+        seen.append(problem.graph)
+        return from_partition(problem, *args, **kwargs)
+
+    monkeypatch.setattr("tvsvm.methods.auto.from_partition", spy)
+    X, truth = make_blobs(90, centers=np.eye(3)[:n_classes] * 20, n_features=3, random_state=0)
+    y = np.full(90, -1)
+    for k in range(n_classes):
+        y[np.flatnonzero(truth == k)[0]] = k
+    model = AutoTV(random_state=0, warm_start=True).fit(X, y)
+    assert model.report_["method"] == "balanced"
+    assert seen == [model.graph_.confirmed] * (n_classes > 2)
+    y[np.flatnonzero(truth == 0)[1]] = 1  # a contradiction: the search goes on
+    model.fit(X, y)
+    assert seen == [model.graph_.confirmed] * 2 * (n_classes > 2)

@@ -245,15 +245,42 @@ def test_labels_in_a_foreign_cluster_do_not_keep_their_class_there():
     assert np.all(np.diff(energies) <= 0)
 
 
-def test_edges_of_labelled_rows_do_not_name_a_part():
+@pytest.mark.parametrize("n_labels", [3, 12])
+def test_edges_of_labelled_rows_do_not_name_a_part(n_labels):
     rng = np.random.default_rng(0)
     W = np.triu(rng.uniform(0.1, 1, (30, 30)) * (rng.random((30, 30)) < 0.3), 1)
-    rows, targets = np.array([0, 11, 22]), np.eye(3)
-    W[np.ix_(rows, rows)] = 0.0
-    W = W + W.T
-    graph, rest = Graph(W), W.copy()
-    rest[rows], rest[:, rows] = 0.0, 0.0
-    search = PartitionSearch(Problem(None, rows, targets, np.ones(3), graph), graph)
+    graph = Graph(W + W.T)
+    rows, free = np.arange(n_labels), np.arange(n_labels, 30)
+    targets = np.eye(3)[rows % 3]
+    search = PartitionSearch(Problem(None, rows, targets, np.ones(n_labels), graph), graph)
     partition = rounded(search.problem, rng.random((30, 3)))
-    expected = ratio_energy(Graph(rest), partition) * search.price(partition)
+    expected = ratio_energy(graph.subgraph(free), partition[free]) * search.price(partition)
     assert search._among_the_rest(partition) == pytest.approx(expected)
+    partition[free] = np.eye(3)[0]
+    assert search._among_the_rest(partition) == np.inf
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_a_misplaced_hub_does_not_take_the_rows_of_its_class_along(n_classes):
+    m = 40
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        W = np.zeros((n_classes * m, n_classes * m))
+        for b in range(n_classes):
+            block = slice(b * m, (b + 1) * m)
+            W[block, block] = np.triu((rng.random((m, m)) < 0.25) * rng.uniform(0.5, 1, (m, m)), 1)
+        W = W + W.T
+        W[0, 1:m] = W[1:m, 0] = 1.0
+        for row in (1, m):  # lightly linked
+            light = np.flatnonzero(W[row])[2:]
+            W[row, light] = W[light, row] = 0.0
+        W[0, 1] = W[1, 0] = 0.0
+        for b in range(n_classes):
+            i, j = b * m + 5, (b + 1) % n_classes * m + 6
+            W[i, j] = W[j, i] = 0.1
+        graph = Graph(W).scaled(mean_degree=1.0)
+        rows = np.array([0, 1, m, *(np.arange(2, n_classes) * m)])
+        targets = np.eye(n_classes)[[0, 1, 0, *range(2, n_classes)]]
+        problem = Problem(None, rows, targets, np.ones(len(rows)), graph)
+        partition, _ = PartitionSearch(problem, graph).search(poisson(problem, graph))
+        assert partition.sum(axis=0).min() >= m - 5

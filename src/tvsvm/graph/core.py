@@ -300,7 +300,7 @@ class Graph:
         return self._times(agreement)
 
     def _times(self, factor: Callable[[csr_array], FloatArray]) -> Self:
-        """Graph with weights times a factor of them, the largest taken as 1; see `squared`."""
+        """Graph with weights times a factor, made of weights the largest of which is 1."""
         W = self._affinity
         if W.nnz == 0:
             return self
@@ -310,15 +310,10 @@ class Graph:
         with np.errstate(over="ignore"):
             data = products * (largest * (relative.sum() / products.sum()))
         data = np.clip(data, limits.tiny, limits.max).astype(W.dtype)  # no edge vanishes
-        affinity = read_only(csr_array((data, W.indices, W.indptr), shape=W.shape))
-        graph = object.__new__(type(self))
+        graph = self._like(csr_array((data, W.indices, W.indptr), shape=W.shape), self.masses)
         # What depends on which nodes have edges, and not on weights, is the same for both.
-        graph.__dict__.update(
-            _affinity=affinity,
-            _masses=self.masses,
-            _components=self._components,
-            _halves=self._halves,
-        )
+        known = {"_components", "_halves"} & self.__dict__.keys()
+        graph.__dict__.update({name: self.__dict__[name] for name in known})
         return graph
 
     def where_dense(self, distances: csr_array, *, dimension: float = 0.0) -> Self:

@@ -144,8 +144,8 @@ def strongest(indptr: IntArray, indices: IntArray, weights: FloatArray) -> IntAr
 def agreement(indptr: IntArray, indices: IntArray, weights: FloatArray, own: float) -> FloatArray:
     """Cosine between the rows at both ends of each entry, all with `own` on their diagonal.
 
-    The entries are symmetric. Of two rows the shorter one is gone through, so that hubs cost no
-    more than their edges.
+    The entries are symmetric. Of two rows the shorter one is gone through, so that a hub costs no
+    more than its edges.
     """
     n_nodes = indptr.size - 1
     norm = np.empty(n_nodes)

@@ -15,7 +15,7 @@ from tvsvm.results import FloatArray
 # d_k says little about density: USPS {4, 9} lost 0.1 points even by a power of 0.1.
 PLANE_POWER, MANY_DIMENSIONS = 3.0, 8.0
 MOST = 3.0  # natural logarithm of the largest factor of an end: no edge vanishes
-DENSE = 0.3  # share of all pairs of rows that have an entry, from which on dense arrays are faster
+DENSE = 0.2  # share of all pairs of rows that have an entry, from which on dense arrays are faster
 
 Weights = str | Callable[[FloatArray], FloatArray]
 

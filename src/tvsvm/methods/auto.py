@@ -220,8 +220,8 @@ class _Candidates:
         else:
             start = self.far
         options = {**self.options, "tol": ENOUGH * self.options["tol"]}
-        between = replace(problem, graph=self.graph.confirmed)
-        return from_partition(between, Squared(ETA), start, STRONG, **options)
+        on_confirmed = replace(problem, graph=self.graph.confirmed)
+        return from_partition(on_confirmed, Squared(ETA), start, STRONG, **options)
 
     def _near(self, problem: Problem) -> FloatArray:
         return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)[0]

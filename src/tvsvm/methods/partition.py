@@ -82,9 +82,12 @@ class PartitionSearch:
         other, gain = self._named(best.argmax(axis=1))
         if gain > CLEARLY:
             other, path = self._lowered(other, split=False)
-            if self._among_the_rest(other) < self._among_the_rest(best) * (1 + TIE):
+            rest = self._among_the_rest(other)
+            fair = rest < np.inf and rest <= self._among_the_rest(best) * (1 + TIE)
+            if fair and not self._less_even(other, best):
                 best = other
                 energies.append(min(path[-1], energies[-1]))
+        # To be beaten by other names: the energy before these, else they would be taken back.
         limit = energies[-1] * (1 + FAR_OFF / self.problem.n_columns)
         for other, pair in self._swapped(best):
             other, path = self._lowered(
@@ -143,16 +146,21 @@ class PartitionSearch:
         return ratio_energy(self._graph, partition) * self.price(partition)
 
     def _among_the_rest(self, partition: FloatArray) -> float:
-        """The energy without edges of labelled rows.
+        """The energy among rows without a label; infinite if a class has no other rows.
 
         How many and how heavy edges a misplaced label has says nothing about its class.
         """
-        cut = np.asarray(self._graph.total_variation(partition))
-        at_labels = csr_array(self._W[self.problem.rows])
-        rows = np.repeat(self.problem.rows, np.diff(at_labels.indptr))
-        crossed = partition[rows] != partition[at_labels.indices]
-        cut = cut - at_labels.data @ crossed
-        return float(np.sum(np.maximum(cut, 0.0) / balance(partition)[0])) * self.price(partition)
+        free = ~self._labelled
+        if not free.any():
+            return self.energy(partition)
+        ends = self._graph.edges
+        classes = partition.argmax(axis=1)[ends]
+        cut = free[ends].all(axis=1) & (classes[:, 0] != classes[:, 1])
+        weights = self._graph.edge_weights[cut]
+        cuts = sum(np.bincount(side[cut], weights, self.problem.n_columns) for side in classes.T)
+        B, _ = balance(partition[free])
+        ratios = np.divide(cuts, B, out=np.full_like(B, np.inf), where=B > 0)
+        return float(ratios.sum()) * self.price(partition)
 
     def price(self, partition: FloatArray) -> float:
         """How many times its ratio the energy of a partition is, for walks that end elsewhere."""
@@ -203,6 +211,10 @@ class TwoSided(PartitionSearch):
 
     def __init__(self, problem: Problem, graph: Graph) -> None:
         super().__init__(replace(problem, targets=both_sides(problem.targets)), graph)
+
+    def _among_the_rest(self, partition: FloatArray) -> float:
+        """The energy itself, by which the cut will be compared with others, see `elsewhere`."""
+        return self.energy(partition)
 
     def price_of(self, f: FloatArray) -> float:
         """How many times its ratio the energy of the sides of f, (N, 1), is."""
@@ -263,7 +275,8 @@ def _evenness(shares: FloatArray) -> float:
 def _walks(problem: Problem, W: csr_array) -> FloatArray:
     """Where short random walks from the labels of each class end, (N, c)."""
     degree = W.sum(axis=1)
-    leaving = (1.0 / np.where(degree > 0, degree, 1.0))[:, None]  # no neighbours lead nowhere
+    # Rows without neighbours lead nowhere.
+    leaving = (1.0 / np.where(degree > 0, degree, 1.0))[:, None]
     mass = np.zeros((W.shape[0], problem.n_columns))
     mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
     for _ in range(WALK):
