@@ -14,9 +14,9 @@ from tvsvm.kernel.space import n_landmarks
 from tvsvm.labels import Labels
 
 # Fitted to the peaks of 18 fits of 2,000 to 300,000 rows, 16 to 400 columns, 4 and 10 classes, 10
-# and 30 neighbours, all methods: the estimate is 0.8 to 1.9 times the peak, 1.2 in the middle.
+# and 30 neighbours, all methods: the estimate is 0.7 to 1.9 times the peak, 1.2 in the middle.
 # `python -m benchmarks.speed --part growth` prints both.
-BYTES_A_NEIGHBOR = 125  # of each row: candidates of the search, edges, duals
+BYTES_A_NEIGHBOR = 150  # of each row: candidates of the search, edges, duals
 BYTES_A_FUNCTION = {"supervised": 67, "laplacian": 130, "balanced": 220}  # of each row
 # Square matrices at a time: while landmarks are chosen, in an eigendecomposition, and as distances
 # of a precomputed kernel.
