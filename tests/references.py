@@ -1,6 +1,8 @@
 """Slow, obvious solutions to compare with, and small problems whose answer is known."""
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from scipy.optimize import minimize
 
@@ -83,3 +85,12 @@ def agreement(W):
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
     return rows @ rows.T
+
+
+def affinities():
+    """Small symmetric affinities with many zeros, as a strategy."""
+    shape = st.integers(1, 12).map(lambda n: (n, n))
+    values = st.sampled_from([0.0, 0.0, 0.0, 1.0, 0.5, 3.0])
+    return hnp.arrays(np.float64, shape, elements=values).map(
+        lambda A: np.triu(A, 1) + np.triu(A, 1).T
+    )

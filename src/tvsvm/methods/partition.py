@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from tvsvm._telling import tell
 from tvsvm.graph import Graph
-from tvsvm.methods.ratio import balance, ratio_energy, rounded, shares_of
+from tvsvm.methods.ratio import ratio_energy, rounded, shares_of
 from tvsvm.problem import Problem
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import ratio_partition
@@ -153,14 +153,7 @@ class PartitionSearch:
         free = ~self._labelled
         if not free.any():
             return self.energy(partition)
-        ends = self._graph.edges
-        classes = partition.argmax(axis=1)[ends]
-        cut = free[ends].all(axis=1) & (classes[:, 0] != classes[:, 1])
-        weights = self._graph.edge_weights[cut]
-        cuts = sum(np.bincount(side[cut], weights, self.problem.n_columns) for side in classes.T)
-        B, _ = balance(partition[free])
-        ratios = np.divide(cuts, B, out=np.full_like(B, np.inf), where=B > 0)
-        return float(ratios.sum()) * self.price(partition)
+        return ratio_energy(self._graph.subgraph(free), partition[free]) * self.price(partition)
 
     def price(self, partition: FloatArray) -> float:
         """How many times its ratio the energy of a partition is, for walks that end elsewhere."""
