@@ -158,7 +158,8 @@ class Edges:
     def primal(self, z: FloatArray, p: FloatArray, g: FloatArray) -> None:
         """g = z - Dᵀp from scratch: sweeps only keep it up to date, and rounding adds up."""
         self.copy(z, g)
-        self._over(lambda span, _: push_dual(*span, self.heads, p, g))
+        for pair in self.stages:
+            self.helper.share(lambda span: push_dual(*span, self.heads, p, g), *pair)
 
     def copy(self, source: FloatArray, target: FloatArray) -> None:
         """target[:] = source, for arrays with one row a node or edge."""

@@ -22,6 +22,7 @@ CHECK_GROWTH = 1.5  # and by how much the number of sweeps grows from one look t
 SWEEP_COST, WIDE_SWEEP_COST = 4.0, 1.0  # of one column, of several; with a share of the looks
 FLOW_COST, FLOW_COST_OF_PIECES = 30.0, 15.0  # fitted on kNN graphs of 4,495 and 70,000 nodes
 POLISH_WITHIN = 100.0  # times the gap allowed: polishing seldom gains more
+WORTH_POLISHING = 0.8  # of its gap at most must be left to one column before others are polished
 FLOW_LIMIT = 5_000  # arc visits per edge; usual are under 500
 # From this tolerance on the dual of several columns is held, and swept, in float32: half the bytes,
 # twice the lanes. Rounding costs 4e-7 of the objective, more where duals are far larger than
@@ -190,9 +191,12 @@ class _Block:
         self.dual = first_dual(edges, start, self.strength, width, dtype)
         # Products with rounded weights must stay within the true bounds as well.
         self.sweep_strength = towards_zero(self.strength, dtype, ulps=2)
-        self.g = np.empty_like(self.z)
-        edges.primal(self.z, self.dual, self.g)
-        self.x = np.empty_like(self.z)
+        self.g = self.x = np.empty_like(self.z)
+        if start is None:
+            edges.copy(self.z, self.g)
+        else:
+            edges.primal(self.z, self.dual, self.g)
+        self._swept = self.g if dtype == self.g.dtype else np.empty_like(self.g, dtype)
         self.gap: FloatArray = np.zeros(width)
         self.value: FloatArray = np.zeros(width)
         self.raw_gap: FloatArray = np.zeros(width)
@@ -214,8 +218,9 @@ class _Block:
 
     def sweep(self, times: int) -> None:
         """Improve the dual; g is made anew from it by the look that follows."""
-        g = self.g.astype(self.dual.dtype, copy=False)
-        self.edges.sweep(self.sweep_strength, g, self.dual, times)
+        if self._swept is not self.g:
+            self.edges.copy(self.g, self._swept)
+        self.edges.sweep(self.sweep_strength, self._swept, self.dual, times)
         self.n_iter += times
 
     def look(self) -> BoolArray:
@@ -224,7 +229,7 @@ class _Block:
         self.looked_at = self.n_iter
         if sweeps:
             self.edges.primal(self.z, self.dual, self.g)
-        self.edges.copy(self.g, self.x)
+        self.x = self.g
         self.note_gap()
         k = np.flatnonzero(self.open)
         if sweeps:
@@ -234,7 +239,13 @@ class _Block:
         # seldom before its first sweep.
         near = (self.gap[k] < POLISH_WITHIN * self._target()[k]) & ~self.in_vain[k]
         k = k[near | self._slow(k, np.ones_like(k)) | (self.gap.size == 1 and sweeps > 0)]
-        pieces = self._polish(k)
+        # The nearest column first: it tells whether the time has come.
+        first = np.argsort(self.gap[k] / self._target()[k], kind="stable")[:1]
+        pieces = np.ones_like(k)
+        pieces[first] = self._polish(k[first])
+        others = np.delete(np.arange(k.size), first)
+        if (self.gap[k[first]] <= WORTH_POLISHING * self.raw_gap[k[first]]).all():
+            pieces[others] = self._polish(k[others])
         self.in_vain[:] = False
         self.in_vain[k] = self.gap[k] > 0.9 * self.raw_gap[k]
         slow = np.zeros(self.n_columns, dtype=bool)
@@ -250,18 +261,22 @@ class _Block:
         pieces = np.ones_like(columns)
         if columns.size:
             candidate = np.empty_like(self.g)
-            self.edges.copy(self.g, candidate)
             pieces = self.edges.polish(self.strength, self.g, self.dual, columns, candidate)
-            self._improve(candidate)
+            self._improve(candidate, columns)
         return pieces
 
-    def _improve(self, candidate: FloatArray) -> None:
-        """Take the columns of another primal that have a smaller gap."""
+    def _improve(self, candidate: FloatArray, columns: IntArray) -> None:
+        """Take those of some columns of another primal, its only ones, that have a smaller gap."""
         gap, value = self._gap(candidate)
-        better = gap < self.gap
-        index = np.flatnonzero(better)
-        self.edges.put(self.x, index, candidate, index)
-        self.gap, self.value = np.where(better, gap, self.gap), np.where(better, value, self.value)
+        better = np.zeros(gap.size, dtype=bool)
+        better[columns] = gap[columns] < self.gap[columns]
+        if better.any():
+            others = np.flatnonzero(~better)
+            self.edges.put(candidate, others, self.x, others)
+            self.x = candidate
+            self.gap, self.value = (
+                np.where(better, new, old) for new, old in ((gap, self.gap), (value, self.value))
+            )
 
     def _gap(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.edges.gap_and_value(self.strength, self.z, self.g, self.dual, x)
@@ -280,7 +295,7 @@ class _Block:
 
     def end_by_flow(self) -> None:
         """Solve the columns but for half of the gap allowed."""
-        mass, solution = np.ones(len(self.z)), np.zeros_like(self.x)
+        mass, solution = np.ones(len(self.z)), np.zeros_like(self.z)
         # The minimum is not below value - gap, so this is at most half of what will be allowed.
         allowed = 0.5 * self.tol * np.maximum(self.value - self.gap, 0.0) / len(self.z)
         for k in range(self.n_columns):
@@ -291,7 +306,7 @@ class _Block:
             self.dual[:, k], solution[:, k] = towards_zero(p, self.dual.dtype), x
         self.edges.primal(self.z, self.dual, self.g)
         self.gap[:] = np.inf  # of the old primal, for the new dual, is not known
-        self._improve(solution)
+        self._improve(solution, np.arange(self.n_columns))
         self.flow_tried = True
 
     def take(self, index: IntArray) -> "_Block":

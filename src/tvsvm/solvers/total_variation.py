@@ -119,20 +119,23 @@ def graph_tv_prox(
     unit = np.zeros(c, z.dtype), np.ones(c, z.dtype)
     shift, scale = unit if simplex else location_and_scale(z)
     weights = np.asarray(graph.edge_weights, dtype=z.dtype)
-    z_in = np.empty_like(z)
-    bring_in(z, graph.order, shift, scale, z_in)
     largest = float(weights.max(initial=0.0))
     with np.errstate(over="ignore"):
         bounded = np.minimum(strength / scale, np.finfo(z.dtype).max ** 0.5 / (1.0 + largest))
     s_in = bounded.astype(z.dtype)
-    start = None
-    if dual is not None:
-        # Constants are their own solution.
-        constant = False if simplex else np.ptp(z_in, axis=0) == 0
-        start = Start(_checked_dual(dual, graph.n_edges, c), np.where(constant, np.inf, scale))
+    z_in, solution = np.empty_like(z), np.empty_like(z)
 
     jobs = joblib.effective_n_jobs(n_jobs)
     with Helper(jobs > 1 and graph.n_edges * c >= WORTH_THREADS) as helper:
+        rows_of = halves(graph.n_nodes)
+        helper.share(
+            lambda rows: bring_in(z, graph.order[rows], shift, scale, z_in[rows]), *rows_of
+        )
+        start = None
+        if dual is not None:
+            # Constants are their own solution.
+            constant = False if simplex else np.ptp(z_in, axis=0) == 0
+            start = Start(_checked_dual(dual, graph.n_edges, c), np.where(constant, np.inf, scale))
         edges = Edges.of(graph, weights, helper)
         if simplex or held.any() or method == "primal-dual":
             rows = RowConstraint(z_in, simplex, held[graph.order])
@@ -142,9 +145,10 @@ def graph_tv_prox(
             columns = solve_columns(edges, z_in, s_in, start, tol, max_iter)
 
         p_out = _scaled(columns.dual, scale, helper)
-
-    solution = np.empty_like(z)
-    bring_out(columns.x, graph.order, shift, scale, solution)
+        helper.share(
+            lambda rows: bring_out(columns.x[rows], graph.order[rows], shift, scale, solution),
+            *rows_of,
+        )
     solution[held] = z[held]
     return _result(columns, solution, p_out, scale, np.ndim(Z))
 
