@@ -11,8 +11,9 @@ from references import (
 )
 from scipy.optimize import minimize
 from scipy.sparse import diags_array
+from sklearn.datasets import make_moons
 
-from tvsvm.graph import Graph
+from tvsvm.graph import Graph, knn_graph
 from tvsvm.results import Status
 from tvsvm.solvers import _tv_rows, graph_tv_prox, total_variation
 
@@ -195,6 +196,18 @@ def test_fixed_rows_where_sweeps_alone_are_slow(strength, monkeypatch):
     assert by_sweeps.n_iter > 3 * result.n_iter
     apart = np.linalg.norm(result.solution - by_sweeps.solution)
     assert apart <= np.sqrt(2 * result.gap) + np.sqrt(2 * by_sweeps.gap)
+
+
+@pytest.mark.parametrize("strength", [300.0, 1e3, 1e4])
+def test_fixed_rows_that_edges_pull_at_strongly_need_few_sweeps(strength):
+    X, y = make_moons(500, noise=0.15, random_state=0)
+    z = np.where(y, 1.0, -1.0) + np.random.default_rng(0).standard_normal(500)
+    z[:2] = 3.0, -3.0
+    graph = knn_graph(X).scaled(mean_degree=1.0)
+    result = graph_tv_prox(graph, z, strength, fixed=[0, 1], tol=1e-6)
+    assert result.converged
+    assert result.n_iter <= 100
+    np.testing.assert_array_equal(result.solution[:2], z[:2])
 
 
 def test_warm_start_from_the_solution_needs_no_sweep():

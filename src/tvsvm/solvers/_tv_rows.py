@@ -30,9 +30,13 @@ from tvsvm.solvers.simplex import project_rows
 # Largest entry of Z for sweeps in single precision: rows are projected, so what counts is the
 # precision next to 1, and gaps of SINGLE_TOL need five digits there.
 SINGLE_SIZE = 100.0
-FLOW_SWEEPS = 40  # sweeps that take as long as a flow; it is used once
-# Mass of a fixed row in a flow, by which it moves less than a free one: so little that the gap, in
-# which it does not move at all, is as small as is asked for; and flows are not lost in rounding.
+FLOW_SWEEPS = 40  # sweeps that take as long as a flow
+# Of the gap asked for, what flows may leave: the second is used if the first one, with what
+# fixed rows have moved in it, was not enough.
+FLOW_SHARES = (0.5, 0.05)
+# Mass of fixed rows in a flow, over what pulls at them, by which they move less than free ones: so
+# little that the gap, in which they do not move at all, is as small as is asked for; and flows are
+# not lost in rounding.
 HEAVY = 1e6
 
 
@@ -83,7 +87,7 @@ def solve_rows(
     edges.primal(z, p, v)
     n_iter = 0
     run = FIRST_CHECK if start is None else 0
-    before, may_flow = np.inf, not rows.simplex
+    before, shares = np.inf, [] if rows.simplex else list(FLOW_SHARES)
     while True:
         run = min(run, max_iter - n_iter)
         moving = v.astype(dtype)
@@ -95,12 +99,12 @@ def solve_rows(
         n_iter += run
         best, gap, value = _best_primal(edges, z, strength, p, rows, v)
         open_ = gap > tol * value + floor
-        if open_ and may_flow and run > 0:
+        if open_ and shares and run > 0:
             gain, left = np.log(before / gap) / run, np.log(gap / (tol * value + floor))
             if left > gain * FLOW_SWEEPS:
-                _flow(edges, strength, p, rows, v, 0.5 * tol * max(value - gap, 0.0))
-                may_flow = False
-                best, gap, value = _best_primal(edges, z, strength, p, rows, v)
+                allowed = shares.pop(0) * tol * max(value - gap, 0.0)
+                found = _flow(edges, strength, p, rows, v, allowed)
+                best, gap, value = _best_primal(edges, z, strength, p, rows, v, found)
                 open_ = gap > tol * value + floor
         before = gap
         if not open_ or n_iter >= max_iter:
@@ -115,18 +119,26 @@ def _flow(
     rows: RowConstraint,
     v: FloatArray,
     allowed: float,
-) -> None:
-    """Improve the dual of fixed rows by flow, in place, until it is allowed to end; v = z - Dᵀp."""
-    mass = np.where(rows.fixed, HEAVY, 1.0)
+) -> FloatArray:
+    """Improve the dual of fixed rows by flow, in place, until it is allowed to end; v = z - Dᵀp.
+
+    Return its primal.
+    """
+    primal = np.zeros_like(v)
+    start, _, edge = edges.arcs
     share = allowed / (len(v) * rows.n_columns)
     for k in range(rows.n_columns):
         bound = (edges.weights * strength[k]).astype(np.float64)
         g, dual = v[:, k].astype(np.float64), p[:, k].astype(np.float64)
         values = rows.values[:, k]
-        g[rows.fixed] = values + (g[rows.fixed] - values) / HEAVY
+        pull = np.diff(np.append(0.0, np.cumsum(bound[edge]))[start])[rows.fixed]
+        heavy = HEAVY * max(1.0, float(pull.max(initial=0.0)))
+        mass = np.where(rows.fixed, heavy, 1.0)
+        g[rows.fixed] = values + (g[rows.fixed] - values) / heavy
         x = np.empty_like(g)
         flow.solve_column(*edges.arcs, bound, mass, g, dual, x, share, FLOW_LIMIT * bound.size)
-        p[:, k] = towards_zero(dual, p.dtype)
+        p[:, k], primal[:, k] = towards_zero(dual, p.dtype), x
+    return primal
 
 
 def joint_columns(
@@ -161,17 +173,21 @@ def _best_primal(
     p: FloatArray,
     rows: RowConstraint,
     v: FloatArray,
+    *others: FloatArray,
 ) -> tuple[FloatArray, float, float]:
-    """Best primal for the dual p, with its gap and value; makes v = z - Dᵀp anew."""
+    """Best primal for the dual p, with its gap and value; makes v = z - Dᵀp anew.
+
+    Of the nearest rows that are allowed, these averaged over pieces, and others.
+    """
     edges.primal(z, p, v)
     nearest = np.zeros_like(v)
     rows.project(v, nearest, edges.helper)
-    gap, value = certify(edges, z, strength, p, v, nearest, nearest)
     polished = polish_rows(
         edges.indptr, edges.heads, edges.weights, strength, p, rows.fixed, nearest, v
     )
-    rows.project(polished, polished, edges.helper)
-    polished_gap, polished_value = certify(edges, z, strength, p, v, nearest, polished)
-    if polished_gap < gap:
-        return polished, polished_gap, polished_value
-    return nearest, gap, value
+    for other in (polished, *others):
+        rows.project(other, other, edges.helper)
+    certified = [
+        (x, *certify(edges, z, strength, p, v, nearest, x)) for x in (nearest, polished, *others)
+    ]
+    return min(certified, key=lambda one: one[1])

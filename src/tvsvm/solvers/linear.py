@@ -300,7 +300,18 @@ def _backward(
     p: FloatArray,
     t: FloatArray,
 ) -> None:
-    """Next direction p ← r + β p, and t = (I - Fᵀ)⁻¹ p."""
+    """Next direction p ← r + β p, and t = (I - Fᵀ)⁻¹ p.
+
+    Here and in `_forward` a single column has loops of its own, whose sums stay in a register.
+    """
+    if len(beta) == 1:
+        for i in range(len(r) - 1, -1, -1):
+            p[i, 0] = r[i, 0] + beta[0] * p[i, 0]
+            total = p[i, 0]
+            for e in range(split[i], indptr[i + 1]):
+                total += weights[e] * t[indices[e], 0]
+            t[i, 0] = total
+        return
     for i in range(len(r) - 1, -1, -1):
         for k in range(len(beta)):
             p[i, k] = r[i, k] + beta[k] * p[i, k]
@@ -323,6 +334,14 @@ def _forward(
 ) -> FloatArray:
     """Compute y = (I - F)⁻¹(p - t), and return Σ p (t + y) of each column."""
     pq = np.zeros(p.shape[1])
+    if len(pq) == 1:
+        for i in range(len(p)):
+            total = p[i, 0] - t[i, 0]
+            for e in range(indptr[i], split[i]):
+                total += weights[e] * y[indices[e], 0]
+            y[i, 0] = total
+            pq[0] += p[i, 0] * (t[i, 0] + total)
+        return pq
     for i in range(len(p)):
         for k in range(len(pq)):
             y[i, k] = p[i, k] - t[i, k]
