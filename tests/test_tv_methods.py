@@ -5,7 +5,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, make_blobs
+from sklearn.datasets import load_digits, make_blobs, make_circles, make_moons
 from test_losses import LOSSES, convex_loss, make_problem, solve
 from threadpoolctl import threadpool_limits
 
@@ -172,7 +172,8 @@ def test_of_several_starts_the_lowest_energy_is_kept(loss, columns):
 
 
 @each_loss
-def test_two_classes_go_on_from_their_last_cut(loss):
+def test_two_classes_go_on_from_their_last_cut(loss, monkeypatch):
+    monkeypatch.setattr(module, "BAD_CUT", np.inf)  # as the printed iteration, however bad
     rng = np.random.default_rng(9)
     gains = []
     for _ in range(5):
@@ -185,6 +186,24 @@ def test_two_classes_go_on_from_their_last_cut(loss):
         gains.append(once.energy_path.min() - on.energy_path.min())
     assert min(gains) >= 0
     assert max(gains) > 0
+
+
+@pytest.mark.parametrize("shape", ["moons", "circles"])
+@pytest.mark.parametrize("per_class", [1, 10])
+@each_method
+def test_long_clusters_are_not_cut_across(Classifier, per_class, shape):
+    # A function with steps along them has less variation than the cut between them.
+    if shape == "moons":
+        X, truth = make_moons(1000, noise=0.1, random_state=0)
+    else:
+        X, truth = make_circles(1000, noise=0.1, factor=0.5, random_state=0)
+    for draw in range(3):
+        y = np.full(1000, -1)
+        for k in (0, 1):
+            members = np.flatnonzero(truth == k)
+            y[np.random.default_rng(draw).choice(members, per_class, replace=False)] = k
+        model = Classifier(random_state=0).fit(X, y)
+        assert np.mean(model.transduction_ != truth) < 0.02
 
 
 @each_loss

@@ -336,9 +336,9 @@ def test_a_refit_of_two_classes_begins_once(Classifier, monkeypatch):
         y[np.flatnonzero(truth == k)[:3]] = k
     model = Classifier(random_state=0, warm_start=True).fit(X, y)
     runs = []
-    run = total_variation._two_classes
+    run = total_variation._iterate_two
     monkeypatch.setattr(
-        total_variation, "_two_classes", lambda *args: runs.append(args) or run(*args)
+        total_variation, "_iterate_two", lambda *a, **kw: runs.append(a) or run(*a, **kw)
     )
     row = np.flatnonzero(model.transduction_ != truth)[0]
     model.fit(X, with_label(y, row, truth[row]))
