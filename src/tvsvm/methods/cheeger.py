@@ -10,7 +10,7 @@ from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.candidates import PATIENCE, PATIENCE_NEARBY, Candidate, Progress, lowest
-from tvsvm.methods.partition import PartitionSearch, TwoSided
+from tvsvm.methods.partition import BAD_CUT, PartitionSearch, TwoSided, signs
 from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
 from tvsvm.methods.total_variation import TVStrengths, many_classes
 from tvsvm.problem import MethodResult, Problem
@@ -209,7 +209,8 @@ def _iterate(
 ) -> Candidate:
     """The paper's steps; unless `paper`, with the labels fixed also inside the prox.
 
-    The energies are then those of the best iterate so far, which is the one that is returned.
+    The energies are then those of the best iterate so far, which is the one that is returned; or
+    the cut of the start, if that of the iterate is far worse: its own levels were.
     """
     rows, many = problem.rows, problem.n_columns > 1
     f = _clamped(problem, start - np.median(start, axis=0))
@@ -233,13 +234,13 @@ def _iterate(
     end = progress.candidate()
     if paper:
         return end
+    end = replace(end, energies=np.minimum.accumulate(end.energies).tolist())
     solution = end.solution - best_level(problem, graph, end.solution, guess)
-    return replace(
-        end,
-        solution=solution,
-        energy=ratio_energy(graph, np.where(solution > 0, 1.0, -1.0)),
-        energies=np.minimum.accumulate(end.energies).tolist(),
-    )
+    energy, cut = ratio_energy(graph, signs(problem, solution)), signs(problem, start)
+    if energy > BAD_CUT * ratio_energy(graph, cut):
+        solution, energy = cut, ratio_energy(graph, cut)
+        end = replace(end, change=0.0, status=Status.CONVERGED)
+    return replace(end, solution=solution, energy=energy)
 
 
 def _ratios(graph: Graph, f: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.candidates import PATIENCE_NEARBY, Candidate, Progress, lowest
-from tvsvm.methods.partition import PartitionSearch, TwoSided, both_sides
+from tvsvm.methods.partition import BAD_CUT, PartitionSearch, TwoSided, both_sides, signs
 from tvsvm.methods.ratio import partition_energy, ratio_energy, shares_of
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
@@ -17,9 +17,6 @@ from tvsvm.solvers import graph_tv_prox, simplex_projection
 
 PROX_TOL = 1e-3  # relative gap of the inner prox: what is left is far below an iteration's step
 COLLAPSE = 1.1  # times the lowest ratio before: beyond, a class is about to shrink to its labels
-# Times the lowest ratio: a function of several steps can have less variation than any of two, as
-# along moons, and its sign is a bad cut. USPS {4, 9} has the same errors with 1.5, 2 and none.
-BAD_CUT = 1.5
 # Times `tol`: functions that are followed to other labels have converged before. USPS refits in 4
 # instead of 8 iterations with 2, and with the same errors.
 NEARBY = 5
@@ -156,13 +153,17 @@ def _two_classes(
         # Which side is which class hardly shows in the energy if a label is untypical.
         return replace(end, energy=end.energy * sides.price_of(end.solution))
 
+    def last_cut(end: Candidate) -> FloatArray:
+        assert end.last is not None
+        return signs(problem, end.last)
+
     def lowest_from(ends: list[Candidate]) -> Candidate:
         # The iteration goes on to better cuts at functions of higher energy, as multipliers
         # and balance pull at them. From its last cut it soon meets the low energy nearby.
         best = min(ends, key=lambda end: end.energy)
-        other = end_from(_cut(problem, best.last))
+        other = end_from(last_cut(best))
         while other.energy < best.energy * (1 - tol):
-            best, other = other, end_from(_cut(problem, other.last))
+            best, other = other, end_from(last_cut(other))
         return min(best, other, key=lambda end: end.energy)
 
     ends = [end_from(start) for start in each(starts, "total variation")]
@@ -173,7 +174,7 @@ def _two_classes(
     if search:
         far = sides.elsewhere(starts[0], ends[0].solution)
         ends += [] if far is None else [lowest_from([end_from(far)])]
-    costs = [sides.energy(both_sides(_cut(problem, end.solution))) for end in ends]
+    costs = [sides.energy(both_sides(signs(problem, end.solution))) for end in ends]
     return [end for end, cost in zip(ends, costs, strict=True) if cost <= BAD_CUT * min(costs)]
 
 
@@ -289,7 +290,7 @@ def _iterate_two(
     g = _centred(start)
     l1, l2 = np.zeros_like(g), np.zeros_like(g)
     dual = None
-    lowest_ratio = ratio_energy(graph, _cut(problem, g)) if np.isfinite(most) else np.inf
+    lowest_ratio = ratio_energy(graph, signs(problem, g)) if np.isfinite(most) else np.inf
     if start_counts:
         progress.add(g, energy_of(g, loss.prox(g[rows], problem, r)[1]), np.inf)
     for _ in range(max_iter):
@@ -304,7 +305,7 @@ def _iterate_two(
         flat = np.ptp(result.solution) <= FLAT
         before, g = g, g if flat else _centred(result.solution)
         if np.isfinite(most):
-            ratio = ratio_energy(graph, _cut(problem, g))
+            ratio = ratio_energy(graph, signs(problem, g))
             if ratio > most * lowest_ratio:
                 if not progress.energies:  # there is nothing but the start
                     progress.add(before, energy_of(before, intercept), np.inf)
@@ -374,14 +375,6 @@ def _iterate(
 def _variation(graph: Graph, g: FloatArray) -> float:
     """Total variation of all columns."""
     return float(np.sum(graph.total_variation(g)))
-
-
-def _cut(problem: Problem, g: FloatArray | None) -> FloatArray:
-    """The two classes of a function as ±1, with the labels."""
-    assert g is not None
-    cut = np.where(g > 0, 1.0, -1.0)
-    cut[problem.rows] = problem.targets
-    return cut
 
 
 def _centred(g: FloatArray) -> FloatArray:
