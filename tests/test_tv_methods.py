@@ -5,11 +5,11 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, make_blobs, make_circles, make_moons
+from sklearn.datasets import load_digits, make_blobs
 from test_losses import LOSSES, convex_loss, make_problem, solve
 from threadpoolctl import threadpool_limits
 
-from tvsvm import TVRLS, TVSVM, AutoTV, CheegerRLS, CheegerSVM, knn_graph
+from tvsvm import TVRLS, TVSVM, CheegerRLS, CheegerSVM, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.methods import total_variation as module
 from tvsvm.methods.candidates import Progress, lowest
@@ -186,34 +186,6 @@ def test_two_classes_go_on_from_their_last_cut(loss, monkeypatch):
         gains.append(once.energy_path.min() - on.energy_path.min())
     assert min(gains) >= 0
     assert max(gains) > 0
-
-
-def spirals(n_rows):
-    rng = np.random.default_rng(0)
-    t = 3 * np.pi * np.sqrt(rng.uniform(0.1, 1.0, n_rows))  # not where both begin
-    y = rng.integers(0, 2, n_rows)
-    arms = t[:, None] * np.column_stack([np.cos(t + np.pi * y), np.sin(t + np.pi * y)])
-    return arms + 0.2 * rng.standard_normal((n_rows, 2)), y
-
-
-LONG_CLUSTERS = {
-    "moons": make_moons(1000, noise=0.1, random_state=0),
-    "circles": make_circles(2000, noise=0.1, factor=0.5, random_state=0),
-    "spirals": spirals(2000),
-}
-
-
-@pytest.mark.parametrize("shape", LONG_CLUSTERS)
-@pytest.mark.parametrize("Classifier", [TVRLS, TVSVM, CheegerRLS, CheegerSVM, AutoTV])
-def test_long_clusters_are_not_cut_across(Classifier, shape):
-    # A function with steps along them has less variation than the cut between them.
-    X, truth = LONG_CLUSTERS[shape]
-    rng = np.random.default_rng(0)
-    y = np.full(len(truth), -1)
-    for k in (0, 1):
-        y[rng.choice(np.flatnonzero(truth == k))] = k
-    model = Classifier(random_state=0).fit(X, y)
-    assert np.mean(model.transduction_ != truth) < 0.02
 
 
 @each_loss

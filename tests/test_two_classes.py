@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_circles, make_moons
 
 from tvsvm import TVRLS, TVSVM, AutoTV, CheegerRLS, CheegerSVM
 from tvsvm.datasets import draw_labels
@@ -175,3 +175,30 @@ def test_a_cut_goes_on_from_the_last_one(monkeypatch):
     warm = balanced_cut(more, Squared(10.0), last.solution, **options)
     assert np.mean((warm.solution > 0) == (cold.solution > 0)) > 0.99
     assert warm.n_iter < cold.n_iter
+
+
+def spirals(n_rows):
+    rng = np.random.default_rng(0)
+    t = 3 * np.pi * np.sqrt(rng.uniform(0.1, 1.0, n_rows))  # not where both begin
+    y = rng.integers(0, 2, n_rows)
+    arms = t[:, None] * np.column_stack([np.cos(t + np.pi * y), np.sin(t + np.pi * y)])
+    return arms + 0.2 * rng.standard_normal((n_rows, 2)), y
+
+
+LONG_CLUSTERS = {
+    "moons": make_moons(1000, noise=0.1, random_state=0),
+    "circles": make_circles(2000, noise=0.1, factor=0.5, random_state=0),
+    "spirals": spirals(2000),
+}
+
+
+@pytest.mark.parametrize("shape", LONG_CLUSTERS)
+@pytest.mark.parametrize("Classifier", [TVRLS, TVSVM, CheegerRLS, CheegerSVM, AutoTV])
+def test_long_clusters_are_not_cut_across(Classifier, shape):
+    # A function with steps along them has less variation than the cut between them.
+    X, truth = LONG_CLUSTERS[shape]
+    y = np.full(len(truth), -1)
+    rows = draw_labels(truth, 1, 0)
+    y[rows] = truth[rows]
+    model = Classifier(random_state=0).fit(X, y)
+    assert np.mean(model.transduction_ != truth) < 0.02

@@ -236,11 +236,11 @@ def _iterate(
         return end
     end = replace(end, energies=np.minimum.accumulate(end.energies).tolist())
     solution = end.solution - best_level(problem, graph, end.solution, guess)
-    energy, cut = ratio_energy(graph, signs(problem, solution)), signs(problem, start)
-    if energy > BAD_CUT * ratio_energy(graph, cut):
-        solution, energy = cut, ratio_energy(graph, cut)
-        end = replace(end, change=0.0, status=Status.CONVERGED)
-    return replace(end, solution=solution, energy=energy)
+    cut = signs(problem, start)
+    at_end, at_start = (ratio_energy(graph, signs(problem, g)) for g in (solution, cut))
+    if at_end > BAD_CUT * at_start:
+        return replace(end, solution=cut, energy=at_start, change=0.0, status=Status.CONVERGED)
+    return replace(end, solution=solution, energy=at_end)
 
 
 def _ratios(graph: Graph, f: FloatArray) -> FloatArray:

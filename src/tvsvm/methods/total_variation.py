@@ -85,7 +85,8 @@ def total_variation(
     -------
     MethodResult
         `solution` is the best g: for c > 1 projected on the simplex. `certificate` is its last
-        relative change; 0 if it was left where it was, for the next one was to lose a class.
+        relative change; 0 if it was left where it was, for the next one was to lose a class, or to
+        have a far worse cut.
     """
     if problem.n_columns == 1:
         ends = _two_classes(

@@ -239,13 +239,13 @@ class _Block:
         # seldom before its first sweep.
         near = (self.gap[k] < POLISH_WITHIN * self._target()[k]) & ~self.in_vain[k]
         k = k[near | self._slow(k, np.ones_like(k)) | (self.gap.size == 1 and sweeps > 0)]
-        # The nearest column first: it tells whether the time has come.
-        first = np.argsort(self.gap[k] / self._target()[k], kind="stable")[:1]
-        pieces = np.ones_like(k)
-        pieces[first] = self._polish(k[first])
-        others = np.delete(np.arange(k.size), first)
-        if (self.gap[k[first]] <= WORTH_POLISHING * self.raw_gap[k[first]]).all():
-            pieces[others] = self._polish(k[others])
+        # The nearest column first: it tells whether the time has come, and about how many pieces
+        # there are.
+        k = k[np.argsort(self.gap[k] / self._target()[k], kind="stable")]
+        first, others = k[:1], k[1:]
+        pieces = np.repeat(self._polish(first), k.size)
+        if (self.gap[first] <= WORTH_POLISHING * self.raw_gap[first]).all():
+            pieces[1:] = self._polish(others)
         self.in_vain[:] = False
         self.in_vain[k] = self.gap[k] > 0.9 * self.raw_gap[k]
         slow = np.zeros(self.n_columns, dtype=bool)

@@ -126,13 +126,14 @@ def _flow(
     """
     primal = np.zeros_like(v)
     start, _, edge = edges.arcs
+    links = np.append(0.0, np.cumsum(edges.weights[edge], dtype=np.float64))
+    degree = np.diff(links[start])[rows.fixed].max(initial=0.0)
     share = allowed / (len(v) * rows.n_columns)
     for k in range(rows.n_columns):
         bound = (edges.weights * strength[k]).astype(np.float64)
         g, dual = v[:, k].astype(np.float64), p[:, k].astype(np.float64)
         values = rows.values[:, k]
-        pull = np.diff(np.append(0.0, np.cumsum(bound[edge]))[start])[rows.fixed]
-        heavy = HEAVY * max(1.0, float(pull.max(initial=0.0)))
+        heavy = HEAVY * max(1.0, float(strength[k] * degree))
         mass = np.where(rows.fixed, heavy, 1.0)
         g[rows.fixed] = values + (g[rows.fixed] - values) / heavy
         x = np.empty_like(g)
