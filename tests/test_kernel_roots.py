@@ -25,26 +25,74 @@ def near_copies(seed, distance):
     return X
 
 
+def flat_clouds(n_rows=300):
+    """Rows in the plane, where a wide kernel has a low rank."""
+    return np.random.default_rng(0).standard_normal((n_rows, 2))
+
+
 @pytest.mark.parametrize(
-    ("X", "kernel", "rank", "triangular"),
+    ("X", "kernel", "rank"),
     [
-        (make_rows(30), "rbf", 30, True),
-        (make_rows(30), "laplacian", 30, True),
-        (near_copies(30, 0.0), "laplacian", 29, False),
-        (near_copies(30, 1e-12), "laplacian", 30, False),
-        (make_rows(30), "linear", 3, False),
-        (make_rows(30), "cosine", 3, False),
-        (np.ones((30, 2)), "rbf", 1, False),
+        (make_rows(30), "rbf", 30),
+        (make_rows(30), "laplacian", 30),
+        (near_copies(30, 0.0), "laplacian", 29),
+        (near_copies(30, 1e-12), "laplacian", 30),
+        (make_rows(30), "linear", 3),
+        (make_rows(30), "cosine", 3),
+        (np.ones((30, 2)), "rbf", 1),
+        (np.vstack([make_rows(30), make_rows(30)]), "laplacian", 30),
+        (1e9 * make_rows(30), "linear", 3),
+        (1e-9 * make_rows(30), "linear", 3),
     ],
 )
-def test_features_are_triangular_where_the_kernel_is_well_conditioned(X, kernel, rank, triangular):
+def test_features_are_a_triangle_as_wide_as_the_rank(X, kernel, rank):
     space = RKHS(X, kernel=kernel)
+    n = len(X)
     assert space.exact
     assert space.rank == rank
-    assert (rank == 30 and not np.triu(space.features, 1).any()) == triangular
+    # In some order of the rows.
+    assert (np.sum(space.features == 0.0, axis=0) >= np.arange(rank)).all()
     K = space.kernel(X, X)
-    np.testing.assert_allclose(space.apply(np.eye(30)), K, atol=1e-12 * np.abs(K).max())
+    np.testing.assert_allclose(space.apply(np.eye(n)), K, atol=1e-12 * np.abs(K).max())
     assert space.trace == pytest.approx(np.trace(K))
+    coordinates = np.random.default_rng(1).standard_normal((rank, 2))
+    coef = space.expansion(coordinates).coef
+    np.testing.assert_allclose(
+        K @ coef, space.values(coordinates), atol=1e-6 * np.sqrt(np.abs(K).max())
+    )
+
+
+def test_a_wide_kernel_in_the_plane_has_a_low_rank_and_loses_nothing():
+    X = flat_clouds()
+    space = RKHS(X)
+    K = space.kernel(X, X)
+    assert space.rank < len(X) / 2
+    np.testing.assert_allclose(space.apply(np.eye(len(X))), K, atol=1e-11)
+    B = np.random.default_rng(1).standard_normal((len(X), 2))
+    G = np.linalg.solve(0.1 * np.eye(len(X)) + K, K @ B)
+    np.testing.assert_allclose(space.quadratic(lam=0.1, r=1.0).solve(B), G, atol=1e-9)
+    new = flat_clouds(350)[300:]
+    coef = np.linalg.solve(0.1 * np.eye(len(X)) + K, B)
+    found = space.expansion(space.quadratic(lam=0.1, r=1.0).coordinates(B))
+    np.testing.assert_allclose(found(new), space.kernel(new, X) @ coef, atol=1e-7)
+
+
+@pytest.mark.parametrize("kernel", ["sigmoid", "precomputed"])
+def test_an_indefinite_kernel_gets_its_positive_part(kernel):
+    X = flat_clouds(60)
+    if kernel == "precomputed":
+        vectors = np.linalg.qr(np.random.default_rng(0).standard_normal((60, 60)))[0]
+        X = (vectors * np.r_[np.ones(59), -1e-3]) @ vectors.T  # all of its diagonal is positive
+        X = (X + X.T) / 2
+    space = RKHS(X, kernel=kernel)
+    K = X if kernel == "precomputed" else space.kernel(X, X)
+    values, vectors = np.linalg.eigh(K)
+    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    assert values[0] < 0
+    assert space.negative_share == pytest.approx(
+        -values[values < 0].sum() / np.abs(values).sum(), rel=1e-6
+    )
+    np.testing.assert_allclose(space.apply(np.eye(60)), positive, atol=1e-10 * values[-1])
 
 
 @law

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh, lapack, solve_triangular
+from scipy.linalg import eigh, lapack, solve_triangular
 
 from tvsvm._threads import map_batches
 from tvsvm.kernel.functions import Kernel, Rows
@@ -19,9 +19,10 @@ POOL_SIZE = 4000
 # Eigenvalues up to this fraction of the largest are dropped: the eigensolver leaves an error of
 # about one eps of the largest in each, so smaller ones are noise, which 1/√ would blow up.
 RANK_TOL = 10 * np.finfo(np.float64).eps
-# Φ is the Cholesky factor of K, in a tenth of the time of eigenvectors, if K has at most this
-# condition: rounding, about eps of the largest eigenvalue, is then far below the smallest.
-TRIANGULAR_CONDITION = 1e10
+# What the pivoted Cholesky factor of a positive semi-definite K leaves of it is rounding: entries up
+# to eps and their number times the largest. More than this, and K is not one.
+INDEFINITE = 1e-9
+N_PROBES = 3  # random functions that it is looked for with
 # Features of float32 are formed in float32 if k(Z,Z) has at most this condition: rounding moves
 # them by about eps √condition, 2e-5, and less the larger their eigenvalue.
 SINGLE_CONDITION = 3e4
@@ -152,12 +153,14 @@ def factorise(
     """Factorise K (all rows in `index`) or its Nyström approximation k(X,Z) k(Z,Z)⁺ k(Z,X)."""
     exact = len(index) == X.shape[0]
     block = kernel_block(kernel, X, index)
-    root = _triangular_root(block) if exact else None
-    if root is not None:
+    found = _pivoted_root(block) if exact else None
+    if found is not None:
+        root, pivots = found
         scale = block.diagonal().mean() if unit_diagonal else 1.0
         root /= np.sqrt(scale)
         block /= scale
-        return FeatureMap(root, partial(_expand, root, scale), 0.0, np.zeros(len(index)), block)
+        expand = partial(_expand, root[pivots], pivots, len(index), scale)
+        return FeatureMap(root, expand, 0.0, np.zeros(len(index)), block)
 
     values, vectors = eigh(block, driver="evd", overwrite_a=True)
     # k(X, Z) v is of size √value only where k is positive semi-definite. Where it is not, values
@@ -194,19 +197,32 @@ def factorise(
     return FeatureMap(features, expand, negative_share, residual)
 
 
-def _triangular_root(K: FloatArray) -> FloatArray | None:
-    """The lower triangular Φ with ΦΦᵀ = K; None where K is not well enough positive definite."""
-    try:
-        root = cholesky(K, lower=True, check_finite=False)
-    except LinAlgError:
+def _pivoted_root(K: FloatArray) -> tuple[FloatArray, IntArray] | None:
+    """Φ with ΦΦᵀ = K, as many columns as K has rank, and the rows in which it is triangular.
+
+    A tenth of the time of eigenvectors, or less for a low rank. None where K is not positive
+    semi-definite.
+    """
+    packed, order, rank, _ = lapack.dpstrf(K, lower=1)
+    if rank == 0:
         return None
-    reciprocal, _ = lapack.dpocon(root, np.abs(K).sum(axis=0).max(), uplo="L")
-    return root if reciprocal * TRIANGULAR_CONDITION >= 1 else None
+    order = order - 1  # LAPACK counts from one
+    root = np.empty((len(K), rank))
+    root[order] = np.tril(packed[:, :rank])
+    probes = np.random.RandomState(0).standard_normal((len(K), N_PROBES))
+    left = K @ probes - root @ (root.T @ probes)
+    if np.abs(left).max() > INDEFINITE * K.diagonal().max():
+        return None
+    return root, order[:rank]
 
 
-def _expand(root: FloatArray, scale: float, W: FloatArray) -> FloatArray:
-    """TW where Φ, the triangular root of K / scale, is KT."""
-    return solve_triangular(root, W / scale, lower=True, trans=1, check_finite=False)
+def _expand(
+    triangle: FloatArray, pivots: IntArray, n_landmarks: int, scale: float, W: FloatArray
+) -> FloatArray:
+    """TW where Φ, the root of K / scale with this triangle in the rows `pivots`, is KT."""
+    coef = np.zeros((n_landmarks, W.shape[1]))
+    coef[pivots] = solve_triangular(triangle, W / scale, lower=True, trans=1, check_finite=False)
+    return coef
 
 
 def gram(features: FloatArray, weights: FloatArray | None = None) -> FloatArray:

@@ -23,7 +23,8 @@ from tvsvm.kernel.quadratic import (
 from tvsvm.kernel.ridge import Ridge
 from tvsvm.results import FloatArray
 
-# Up to here K takes about a second at most, where it needs eigenvectors (benchmarks/kernel.py).
+# Up to here K takes a fifth of a second, and a second or two where it is indefinite and needs
+# eigenvectors (benchmarks/kernel.py).
 EXACT_LIMIT = 2000
 # Rows that all are landmarks may take Φ to so many numbers (512 MB).
 MOST_FEATURES = 2**26
@@ -44,9 +45,11 @@ class RKHS:
     A function has coordinates w: its values on the rows of X are f = Φw and its norm is
     |f|_K = |w|. With fewer landmarks than rows K is the Nyström approximation
     k(X,Z) k(Z,Z)⁺ k(Z,X), and f is confined to the span of the landmarks' kernel functions.
-    Φ is triangular where K is exact and well conditioned, otherwise made of eigenvectors.
-    Eigenvalues of k(Z,Z) up to 10 eps of the largest are dropped as rounding; where k is exact
-    this moves f by about 10 eps |K||B|/λ on the rows, and by √(10 eps |K|) |B|/λ at most off them.
+    Φ is a Cholesky factor with pivots where K is exact and positive semi-definite, otherwise made of
+    eigenvectors. What is as small as rounding is dropped: eigenvalues of k(Z,Z) up to 10 eps of the
+    largest, or rows whose kernel function is that near to the span of others, eps n_points of the
+    largest k(x, x). Where k is exact this moves f by about eps |K||B|/λ, times 10 or n_points, on
+    the rows, and by √(eps |K|) |B|/λ, likewise, at most off them.
 
     Parameters
     ----------
