@@ -19,8 +19,8 @@ POOL_SIZE = 4000
 # Eigenvalues up to this fraction of the largest are dropped: the eigensolver leaves an error of
 # about one eps of the largest in each, so smaller ones are noise, which 1/√ would blow up.
 RANK_TOL = 10 * np.finfo(np.float64).eps
-# What the pivoted Cholesky factor of a positive semi-definite K leaves of it is rounding: entries up
-# to eps and their number times the largest. More than this, and K is not one.
+# What the pivoted Cholesky factor of a positive semi-definite K leaves of it is rounding: up to
+# eps, times the number of rows, of the largest entry. More than this, and K is not one.
 INDEFINITE = 1e-9
 N_PROBES = 3  # random functions that it is looked for with
 # Features of float32 are formed in float32 if k(Z,Z) has at most this condition: rounding moves

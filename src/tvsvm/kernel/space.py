@@ -45,11 +45,11 @@ class RKHS:
     A function has coordinates w: its values on the rows of X are f = Φw and its norm is
     |f|_K = |w|. With fewer landmarks than rows K is the Nyström approximation
     k(X,Z) k(Z,Z)⁺ k(Z,X), and f is confined to the span of the landmarks' kernel functions.
-    Φ is a Cholesky factor with pivots where K is exact and positive semi-definite, otherwise made of
-    eigenvectors. What is as small as rounding is dropped: eigenvalues of k(Z,Z) up to 10 eps of the
-    largest, or rows whose kernel function is that near to the span of others, eps n_points of the
-    largest k(x, x). Where k is exact this moves f by about eps |K||B|/λ, times 10 or n_points, on
-    the rows, and by √(eps |K|) |B|/λ, likewise, at most off them.
+    Φ is a Cholesky factor with pivots where K is exact and positive semi-definite, otherwise made
+    of eigenvectors. What is as small as rounding is dropped: eigenvalues of k(Z,Z) up to 10 eps of
+    the largest, or rows whose kernel function has less than n_points eps of the largest k(x, x)
+    outside of the span of others. Where k is exact this moves f by about that part of |B|/λ on the
+    rows, and by its root at most off them.
 
     Parameters
     ----------
