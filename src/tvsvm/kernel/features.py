@@ -15,7 +15,7 @@ from tvsvm.results import FloatArray, IntArray
 BATCH_SIZE = 2**21
 # k-means++ chooses among four times as many rows as it needs; their kernel matrix is formed, so
 # not more than this unless that many are wanted.
-POOL_SIZE = 4000
+POOL_SIZE = 2000
 # Eigenvalues up to this fraction of the largest are dropped: the eigensolver leaves an error of
 # about one eps of the largest in each, so smaller ones are noise, which 1/√ would blow up.
 RANK_TOL = 10 * np.finfo(np.float64).eps

@@ -78,7 +78,8 @@ class RKHS:
         beyond.
     sampling : {"kmeans++", "uniform"}, default="kmeans++"
         How landmarks are drawn: k-means++ in the kernel's feature space among four times as many
-        random rows (a fifth less error than uniform, see benchmarks/kernel.py), or at random.
+        random rows, but 2000 at most (a tenth less error than uniform, see benchmarks/README), or
+        at random.
     unit_diagonal : bool, default=False
         Divide the kernel by its mean diagonal over the landmarks.
     random_state : int, RandomState instance or None, default=None
