@@ -11,7 +11,7 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
 from tvsvm.losses import Squared
 from tvsvm.methods.auto import _from_the_cut, _short
-from tvsvm.methods.judging import against_the_cut, folds, held_back
+from tvsvm.methods.judging import against_the_cut, folds, held_back, say_of
 from tvsvm.methods.partition import PartitionSearch
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.problem import Problem
@@ -53,25 +53,78 @@ def test_a_method_that_misses_clearly_fewer_labels_takes_the_place_of_the_favour
     assert model.report_["method"] in ("kernel", "laplacian", "pairs")
 
 
-@pytest.mark.parametrize(
-    ("wrong", "better"), [(0, False), (3, False), (5, True), (8, True), (30, True)]
-)
-def test_the_favourite_stays_unless_another_is_clearly_better(wrong, better):
+def missing(counts, truth):
+    """Methods that miss so many labels each, the same whatever is held back, and who was asked."""
+    asked = []
+
+    def judged(name, count):
+        found = np.eye(3)[np.where(np.arange(truth.size) < count, (truth + 1) % 3, truth)]
+
+        def method(part, rows):
+            asked.append((name, rows.size))
+            return found[rows]
+
+        return method
+
+    return {name: judged(name, count) for name, count in counts.items()}, asked
+
+
+def test_every_method_is_judged_that_may_have_a_say():
     truth = np.repeat(np.arange(3), 10)
     problem = Problem(None, np.arange(30), np.eye(3)[truth], np.ones(30))
-
-    def missing(count):  # the same labels whatever is held back
-        found = np.eye(3)[np.where(np.arange(30) < count, (truth + 1) % 3, truth)]
-        return lambda part, rows: found[rows]
-
-    methods = {"kernel": missing(2), "balanced": missing(wrong), "smooth": missing(29)}
+    methods, asked = missing({"kernel": 2, "balanced": 4, "smooth": 29}, truth)
     missed, count = held_back(problem, methods, "balanced", all_of(problem))
     assert count == 30
-    assert missed.pop("balanced") == pytest.approx(wrong / 30)
-    assert missed == ({"kernel": 2 / 30} if better else {})
-    # 2 + 2 √(2 + 8) is more than 8, and a favourite that misses few is given up for less only.
-    missed, _ = held_back(problem, methods, "balanced", all_of(problem), few=wrong / 30)
-    assert ("kernel" in missed) is (wrong == 30)
+    assert missed == pytest.approx({"balanced": 4 / 30, "kernel": 2 / 30})
+    assert [name for name, _ in asked] == ["balanced"] * 3 + ["kernel"] * 3 + ["smooth"]
+    say = say_of(missed, count)
+    assert say == pytest.approx({"balanced": 1 / (1 + np.e**2), "kernel": 1 / (1 + np.e**-2)})
+    # A favourite that misses few needs no others.
+    asked.clear()
+    missed, _ = held_back(problem, methods, "balanced", all_of(problem), few=4 / 30)
+    assert missed == pytest.approx({"balanced": 4 / 30})
+    assert {name for name, _ in asked} == {"balanced"}
+
+
+@pytest.mark.parametrize(
+    ("missed", "count", "say"),
+    [
+        ({"a": 0.5}, 4, {"a": 1.0}),
+        ({"a": 0.5, "b": 0.5}, 4, {"a": 0.5, "b": 0.5}),
+        ({"a": 0.0, "b": 0.5}, 1000, {"a": 1.0}),
+    ],
+)
+def test_what_methods_have_to_say(missed, count, say):
+    assert say_of(missed, count) == pytest.approx(say)
+
+
+def test_classes_count_the_same_where_one_has_ten_times_the_labels():
+    truth = np.r_[np.zeros(40, dtype=int), np.ones(4, dtype=int)]
+    problem = Problem(None, np.arange(44), np.eye(2)[truth], np.ones(44))
+    methods = {
+        "one class": lambda part, rows: np.eye(2)[np.zeros(rows.size, dtype=int)],
+        "fair": lambda part, rows: np.eye(2)[np.where(rows < 8, 1, truth[rows])],
+    }
+    missed, count = held_back(problem, methods, "one class", all_of(problem))
+    assert count == 44
+    assert missed["fair"] == pytest.approx(0.5 * 8 / 40)
+    assert missed["one class"] == pytest.approx(0.5)
+    assert set(say_of(missed, count)) == {"fair"}
+
+
+def test_functions_that_have_a_say_are_added_up():
+    """On the rows and for new ones, and the reports agree."""
+    X, truth = make_blobs(150, centers=3, cluster_std=3.0, random_state=1)
+    y = partly(truth, 4)
+    model = AutoTV(random_state=0).fit(X, y)
+    report = model.report_
+    assert len(report["say"]) > 1
+    assert sum(report["say"].values()) == pytest.approx(1.0)
+    assert report["say"][report["method"]] == max(report["say"].values())
+    assert set(report["say"]) <= set(report["held_back"]) | {"smooth"}
+    assert model.agreement_ > 0.8
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[model._values(X).argmax(axis=1)])
 
 
 @pytest.mark.parametrize(("labels", "few", "expected"), [(48, 0.1, 18), (45, 0.1, 45), (48, 0, 48)])
@@ -232,7 +285,7 @@ def test_a_cut_that_labels_contradict_by_chance_is_not_followed():
     for part in range(4):  # three rows of each class in each cluster
         y[np.flatnonzero(2 * group + truth == part)[:3]] = part % 2
     model = AutoTV(random_state=0).fit(X, y)
-    assert "labels lie among" in model.report_["reason"]
+    assert "balanced" not in model.report_["say"]
     assert np.mean(model.transduction_ != truth) < 0.35  # 0.5 if the cut is trusted
 
 

@@ -18,7 +18,7 @@ from sklearn.datasets import make_blobs
 import tvsvm
 from tvsvm.methods.auto import METHODS
 from tvsvm.report import ReportContext, write_report
-from tvsvm.report.choice import IN_WORDS
+from tvsvm.report.choice import BESIDE, IN_WORDS
 from tvsvm.report.png import thumbnail_uri
 
 EVIL = "</script><script>document.documentElement.dataset.hacked=1</script>\"'&<!--Ünï ✓"
@@ -267,6 +267,10 @@ def test_what_was_chosen_and_why(tmp_path):
     reason = chosen.report_["reason"]
     assert f"{IN_WORDS[chosen.report_['method']]} ({reason})." in page_of(tmp_path, chosen).visible
     assert set(IN_WORDS) == {*METHODS, "constant"}
+    assert set(BESIDE) == set(METHODS)
+    chosen.report_ = {**chosen.report_, "method": "kernel", "say": {"kernel": 0.6, "smooth": 0.4}}
+    told = "60% of the say, weak total variation 40%."
+    assert told in page_of(tmp_path, chosen).visible
     alone = tvsvm.AutoTV(random_state=0).fit(X, np.where(y == "ant", y, None))
     assert "the same class (there is only one class)." in page_of(tmp_path, alone).visible
 

@@ -1,4 +1,4 @@
-"""The recommended classifier: chooses between kernel, Laplacian, weak and balanced cut."""
+"""The recommended classifier: kernel, Laplacian, weak and balanced cut, one or together."""
 
 from dataclasses import asdict, replace
 from typing import ClassVar
@@ -11,7 +11,7 @@ from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
 from tvsvm.methods.auto import Choice, auto
-from tvsvm.methods.partition import both_sides
+from tvsvm.methods.partition import both_sides, one_function
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
 
@@ -29,11 +29,11 @@ class AutoTV(GraphClassifier):
     classes the ratio itself, CheegerRLS). The favourite is the last, or the third if the cut
     crosses more than a twentieth of the edge weight (more than two classes) or leaves some classes
     next to nothing; then the last is out. If there are labels to spare, folds of them are held
-    back, and a method that misses clearly fewer of them takes the favourite's place. A short cut in
-    two gives way to the second if labels in unequal numbers contradict its sizes. Cuts are judged
-    by one that is quickly found; the result comes from a longer search, unless (more than two
-    classes) that makes them less even and leads away from their labels: then the third is the
-    answer.
+    back. A short cut that misses at most a tenth of them is the answer; otherwise functions are
+    added up, e times less for each label more that a method missed. A short cut in two gives way to
+    the second if labels in unequal numbers contradict its sizes. Cuts of more than two classes are
+    judged by one that is quickly found; the result comes from a longer search, unless that makes
+    them less even and leads away from their labels: then the third takes its place.
     """
 
     tol: float = parameter(
@@ -43,9 +43,10 @@ class AutoTV(GraphClassifier):
 
     _attributes: ClassVar[dict[str, str]] = {
         "report_": """dict
-"method" that was chosen, "reason" in one sentence, and "held_back", the share of
-held-back labels missed by the favourite and by each method clearly better than it
-(empty if labels were too few); "n_labels" there were when it was chosen: with
+"method" with the largest "say", which is how much each method has in the sum of their
+functions; the "reason" in one sentence; "held_back", the share of held-back labels that
+methods missed (empty if labels were too few, without those that were given up soon);
+"n_labels" there were when it was chosen: with
 ``warm_start`` it stays until there are a quarter more. "corrections": rows whose label
 contradicted an earlier fit with ``warm_start``, neither counted nor held back, because
 they were not labelled by chance.""",
@@ -62,7 +63,7 @@ they were not labelled by chance.""",
         if last.result.converged and last.confirmed_by(problem):
             self._choice = choice  # labels that only agree are no reason to change
             return last.result
-        return self._choose(problem, (choice, last.result.solution))
+        return self._choose(problem, (choice, _last_cut(last.result)))
 
     def _choose(
         self, problem: Problem, last: tuple[Choice, FloatArray] | None = None
@@ -78,8 +79,17 @@ they were not labelled by chance.""",
 
     def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
         super()._store(problem, labels, result)
-        constant = Choice("constant", "there is only one class", {}, problem.rows.size)
+        constant = Choice("constant", "there is only one class", {}, {}, problem.rows.size)
         self.report_ = asdict(self.__dict__.pop("_choice", constant))
+
+
+def _last_cut(result: MethodResult) -> FloatArray:
+    """The functions found, or of several methods together the cut that one of them found."""
+    if result.partition is None:
+        return result.solution
+    n_columns = result.solution.shape[1]
+    sides = np.eye(max(n_columns, 2))[result.partition]
+    return sides if n_columns > 1 else one_function(sides)
 
 
 def _one_function_a_class(problem: Problem) -> Problem:

@@ -1,8 +1,10 @@
-"""The recommended choice: one of five methods, and the reason told.
+"""The recommended choice: one of five methods, or several together, and the reason told.
 
 Where classes are clusters a partition of low ratio is by far the best answer. Where they overlap
 it cuts in the wrong place, and smoother functions are the better guide. Labels held back tell which
-is the case if there are enough of them; otherwise the partition itself does.
+is the case if there are enough of them; otherwise the partition itself does. Neither is certain, so
+what else may be right has its say: functions are added up, and one that is unsure of a row is small
+there.
 """
 
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from tvsvm.methods.judging import (
     against_the_cut,
     fair_labels,
     held_back,
+    say_of,
 )
 from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.pairwise import pairwise, pairwise_at
@@ -46,6 +49,8 @@ UNEVEN = 0.01  # loss of evenness by a search that counts for something
 ENOUGH = 5  # times `tol`: from a partition of low ratio little happens after that for long
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
 METHODS = ("smooth", "laplacian", "kernel", "pairs", "balanced")
+# What has the same say as the favourite where labels are too few to judge.
+OTHERS = ("laplacian", "kernel")
 
 Method = Callable[[Problem], MethodResult]
 
@@ -57,14 +62,16 @@ class Choice:
     Attributes
     ----------
     method : str
-        "kernel", "pairs", "laplacian", "smooth" (weak total variation from Poisson learning) or
-        "balanced" (total variation from a partition of low ratio; for two classes the cut of
-        low ratio itself).
+        The one with the largest say: "kernel", "pairs", "laplacian", "smooth" (weak total variation
+        from Poisson learning) or "balanced" (total variation from a partition of low ratio; for two
+        classes the cut of low ratio itself).
     reason : str
         One sentence.
+    say : dict
+        How much each method that was run has to say, 1 in all.
     held_back : dict
-        Share of held-back labels missed by the favourite and by each method clearly better than
-        it; empty if there were too few labels.
+        Share of held-back labels that each method missed, of those that were not given up; empty
+        if there were too few labels.
     n_labels : int
         How many labels it was chosen with, corrections not counted.
     corrections : tuple of int
@@ -74,6 +81,7 @@ class Choice:
 
     method: str
     reason: str
+    say: dict[str, float]
     held_back: dict[str, float]
     n_labels: int
     corrections: tuple[int, ...] = ()
@@ -94,13 +102,13 @@ def auto(
 ) -> tuple[MethodResult, Choice]:
     """Run the candidates for c > 1 functions and keep one; see the module.
 
-    `last` is what was chosen for somewhat other labels, with the functions found then.
+    `last` is what was chosen for somewhat other labels, with the cut found then.
     """
     options = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
-    searched = last[1] if last is not None and last[0].method == "balanced" else None
+    searched = last[1] if last is not None and "balanced" in last[0].say else None
     candidates = _Candidates(problem, options, searched)
     if last is not None and last[0].holds_for(problem):
-        return candidates.run(last[0].method), last[0]
+        return candidates.together(last[0].say), last[0]
     favourite, reason = _from_the_cut(problem, candidates.near, candidates.first)
     methods = {name: candidates.judged(name) for name in METHODS}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
@@ -119,15 +127,31 @@ def auto(
         del methods[favourite]
         favourite, reason = "laplacian", against
         missed, count = held_back(problem, methods, favourite, fair)
-    chosen = min(missed, key=missed.__getitem__, default=favourite)
-    if missed and not (against and chosen == favourite):
-        reason = (
-            f"of {count} labels held back it missed {missed[chosen]:.0%}, no method clearly fewer"
-        )
-    if chosen == "balanced" and problem.n_columns > 2 and candidates.astray:
-        chosen = "smooth"
-        reason = "the search for a better cut leads to less even classes, away from their labels"
-    return candidates.run(chosen), Choice(chosen, reason, missed, int(fair.sum()), corrections)
+    say = say_of(missed, count) if missed else _unjudged(favourite)
+    if problem.n_columns > 2 and "balanced" in say and candidates.astray:
+        say["smooth"] = say.get("smooth", 0.0) + say.pop("balanced")
+        if favourite == "balanced":
+            favourite = "smooth"
+            reason = (
+                "the search for a better cut leads to less even classes, away from their labels"
+            )
+    chosen = max(say, key=lambda name: (say[name], name == favourite))
+    if chosen in missed and not (against and chosen == favourite):
+        reason = f"of {count} labels held back it missed {missed[chosen]:.0%}, no method fewer"
+    choice = Choice(chosen, reason, say, missed, int(fair.sum()), corrections)
+    return candidates.together(say), choice
+
+
+def _unjudged(favourite: str) -> dict[str, float]:
+    """What each method has to say where there are not enough labels to hold back.
+
+    A cut is right or wrong as a whole: between moons or rings, other methods would be wrong about
+    half of what they add.
+    """
+    if favourite == "balanced":
+        return {favourite: 1.0}
+    heard = dict.fromkeys((favourite, *OTHERS))
+    return dict.fromkeys(heard, 1 / len(heard))
 
 
 class _Candidates:
@@ -145,6 +169,25 @@ class _Candidates:
         """One of them, by its name, for the problem itself."""
         method: Method = getattr(self, name)
         return method(self.problem)
+
+    def together(self, say: dict[str, float]) -> MethodResult:
+        """Several of them added up, each with its say."""
+        found = {name: self.run(name) for name in say}
+        lead = max(found.values(), key=lambda result: not result.converged)
+        if len(say) == 1:
+            return lead
+
+        def total(part: str) -> FloatArray:
+            return np.sum([say[name] * getattr(found[name], part) for name in say], axis=0)
+
+        cut = found.get("balanced")
+        return replace(
+            lead,
+            solution=total("solution"),
+            coordinates=total("coordinates"),
+            intercept=total("intercept"),
+            partition=None if cut is None else cut.solution.argmax(axis=1),
+        )
 
     def judged(self, name: str) -> Judged:
         """One of them, by its name, for parts of the problem and only where labels were held back.
@@ -214,7 +257,7 @@ class _Candidates:
         """Total variation from a partition of low ratio, Cheeger's cut for two classes."""
         if problem.n_columns == 2:
             whole = problem is self.problem
-            return self._one_cut if whole else self._cut(problem, quick=True)
+            return self._one_cut if whole else self._cut(problem)
         if self.searched is not None:
             start, _ = self._partitions.again(self.searched)
         else:

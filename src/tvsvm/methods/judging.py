@@ -11,10 +11,12 @@ from tvsvm.problem import Problem
 from tvsvm.results import BoolArray, FloatArray, IntArray
 
 MOST_FOLDS = 3
-FEWEST = 6  # labels that say something about a method
+FEWEST = 4  # labels held back that say something about a method
+SEVERAL = 6  # labels beside a cut that say something about it
 MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
 CONTRADICTS = 1.64  # standard deviations: one of ten numbers of random labels is further off
 FEW_MISSED = 0.1  # share of held-back labels: no more for a cut between clusters
+UNHEARD = 3.0  # labels more than another that a method must not miss to be heard at all
 ALL_RIGHT = 16  # labels of one fold: a cut between clusters that misses none needs no other fold
 TINY = np.finfo(np.float64).tiny
 
@@ -53,7 +55,7 @@ def _among_others(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
     sides = (problem.graph.affinity @ rounded(problem, near))[problem.rows]
     wrong = int(np.sum((sides.argmax(axis=1) != problem.targets.argmax(axis=1))[fair]))
     n = int(fair.sum())
-    return n >= FEWEST and wrong + _noise(wrong) > n / 2
+    return n >= SEVERAL and wrong + _noise(wrong) > n / 2
 
 
 def _other_sizes(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
@@ -95,16 +97,13 @@ def held_back(
     *,
     few: float = 0.0,
 ) -> tuple[dict[str, float], int]:
-    """Share of held-back labels missed by the favourite and by each method clearly better than it.
+    """Share of held-back labels that each method misses, and how many were held back.
 
-    And how many were held back.
-
-    Clearly better is to miss fewer by more than a standard deviation. Where one class has ten times
-    the labels of another, it must not miss more where classes count the same either: else
-    whatever gives all rows to the larger one wins. Against a favourite that misses no more than a
-    share of `few`, it takes two standard deviations of the difference of both, and if it misses
-    none of many, one fold is enough. Empty if there is fewer than one label a class to hold back,
-    or none but of one class. Another method is given up as soon as it cannot be clearly better.
+    Where one class has ten times the labels of another, all classes count the same: else whatever
+    gives all rows to the larger one wins. If the favourite misses no more than a share of `few`, it
+    is the only one that is judged, and if it misses none of many, one fold is enough. A method is
+    given up as soon as it would have no say, see `say_of`. Empty if there is fewer than one label a
+    class to hold back, or none but of one class.
     """
     fold, count = folds(problem, fair)
     codes = problem.targets.argmax(axis=1)
@@ -112,13 +111,13 @@ def held_back(
     if count < max(problem.n_columns, FEWEST) or np.sum(held > 0) < 2:
         return {}, 0
     uneven = held.max() >= MANY_TIMES * held[held > 0].min()
-    share = (1 / np.maximum(held, 1))[codes]
+    worth = (
+        (count / np.sum(held > 0) / np.maximum(held, 1))[codes] if uneven else np.ones(codes.size)
+    )
     missed: dict[str, float] = {}
-    to_beat = fewest = most_even = np.inf  # what the favourite missed; the best one so far
-    cautious = False
     n_folds = int(fold.max()) + 1
     for name in sorted(methods, key=lambda name: name != favourite):
-        wrong, evenly = 0, 0.0
+        wrong = 0.0
         for f in range(n_folds):
             test = fold == f
             part = replace(
@@ -129,28 +128,29 @@ def held_back(
             )
             with part_of(f"labels held back, fold {f + 1} of {n_folds}", f / n_folds):
                 found = methods[name](part, problem.rows[test]).argmax(axis=1)
-            wrong += int(np.sum(found != codes[test]))
-            evenly += float(np.sum(share[test][found != codes[test]]))
-            if not _beats(wrong, to_beat, cautious) or wrong >= fewest or evenly > most_even:
+            wrong += float(np.sum(worth[test][found != codes[test]]))
+            if wrong > min(missed.values(), default=np.inf) * count + UNHEARD:
                 break
             enough = few > 0.0 and not uneven and np.sum(test) >= ALL_RIGHT
             if enough and name == favourite and wrong == 0:
                 return {favourite: 0.0}, int(np.sum(test))
         else:
             missed[name] = wrong / count
-            fewest = wrong
-            if name == favourite:
-                to_beat, most_even = wrong, evenly if uneven else np.inf
-                cautious = wrong <= few * count
-        if not _beats(0, to_beat, cautious):
-            break
+            if name == favourite and wrong <= few * count:
+                break
     return missed, count
 
 
-def _beats(wrong: int, to_beat: float, cautious: bool) -> bool:
-    """Whether so many missed labels are clearly fewer."""
-    noise = 2.0 * np.sqrt(wrong + to_beat) if cautious else _noise(wrong)
-    return bool(wrong + noise < to_beat)
+def say_of(missed: dict[str, float], count: int) -> dict[str, float]:
+    """How much each method has to say, 1 in all: e times less for each label more that it missed.
+
+    So the likelihood of the labels would have it, roughly, if each method was as sure as it should
+    be. A few labels do not tell methods apart, and then several together are better than any.
+    """
+    fewest = min(missed.values())
+    more = {name: (share - fewest) * count for name, share in missed.items()}
+    say = {name: float(np.exp(-lost)) for name, lost in more.items() if lost <= UNHEARD}
+    return {name: each / sum(say.values()) for name, each in say.items()}
 
 
 def _noise(wrong: float) -> float:

@@ -21,9 +21,29 @@ class Choice:
     sentence: str
 
 
+# What has a say beside it, in fewer words.
+BESIDE = {
+    "balanced": "a cut",
+    "smooth": "weak total variation",
+    "laplacian": "LapRLS",
+    "kernel": "RLS",
+    "pairs": "class against class",
+}
+HEARD = 0.1  # of the say, from where on a method is told
+
+
 def choice_of(model: Any) -> Choice | None:
     """The choice of a fitted AutoTV; None for classifiers that have nothing to choose."""
     report = getattr(model, "report_", None)
     if report is None:
         return None
-    return Choice(report["method"], f"AutoTV {IN_WORDS[report['method']]} ({report['reason']})")
+    method = report["method"]
+    sentence = f"AutoTV {IN_WORDS[method]} ({report['reason']})"
+    beside = [
+        f"{BESIDE[name]} {share:.0%}"
+        for name, share in report["say"].items()
+        if name != method and share >= HEARD
+    ]
+    if beside:
+        sentence += f"; that has {report['say'][method]:.0%} of the say, {', '.join(beside)}"
+    return Choice(method, sentence)
