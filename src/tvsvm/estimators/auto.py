@@ -29,7 +29,7 @@ class AutoTV(GraphClassifier):
     classes the ratio itself, CheegerRLS). The favourite is the last, or the third if the cut
     crosses more than a twentieth of the edge weight (more than two classes) or leaves some classes
     next to nothing; then the last is out. If there are labels to spare, folds of them are held
-    back. A short cut that misses at most a tenth of them is the answer; otherwise functions are
+    back. A short cut that misses at most 15 % of them is the answer; otherwise functions are
     added up, e times less for each label more that a method missed. A short cut in two gives way to
     the second if labels in unequal numbers contradict its sizes. Cuts of more than two classes are
     judged by one that is quickly found; the result comes from a longer search, unless that makes
