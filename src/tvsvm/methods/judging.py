@@ -99,11 +99,13 @@ def held_back(
 ) -> tuple[dict[str, float], int]:
     """Share of held-back labels that each method misses, and how many were held back.
 
-    Where one class has ten times the labels of another, all classes count the same: else whatever
-    gives all rows to the larger one wins. If the favourite misses no more than a share of `few`, it
-    is the only one that is judged, and if it misses none of many, one fold is enough. A method is
-    given up as soon as it would have no say, see `say_of`. Empty if there is fewer than one label a
-    class to hold back, or none but of one class.
+    Half of it is counted by label and half by class: whether classes have as many rows as they have
+    labels is not known, and whatever gives all rows to the one with the most would win. Where one
+    has ten times the labels of another, somebody chose them, and only classes count. If the
+    favourite misses no more than a share of `few`, it is the only one that is judged, and if it
+    misses none of many, one fold is enough. A method is given up as soon as it would have no say,
+    see `say_of`. Empty if there is fewer than one label a class to hold back, or none but of one
+    class.
     """
     fold, count = folds(problem, fair)
     codes = problem.targets.argmax(axis=1)
@@ -111,9 +113,8 @@ def held_back(
     if count < max(problem.n_columns, FEWEST) or np.sum(held > 0) < 2:
         return {}, 0
     uneven = held.max() >= MANY_TIMES * held[held > 0].min()
-    worth = (
-        (count / np.sum(held > 0) / np.maximum(held, 1))[codes] if uneven else np.ones(codes.size)
-    )
+    evenly = (count / np.sum(held > 0) / np.maximum(held, 1))[codes]
+    worth = evenly if uneven else (1 + evenly) / 2
     missed: dict[str, float] = {}
     n_folds = int(fold.max()) + 1
     for name in sorted(methods, key=lambda name: name != favourite):
