@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.classifiers import peers
 from benchmarks.data import folder
+from benchmarks.keel import PREFIX, keel_sets, load_keel
 from tvsvm.datasets import load
 from tvsvm.experiments import Case, Store, plan, run
 from tvsvm.experiments.methods import NAMES, classifier
@@ -41,7 +42,7 @@ def all_sets():
 def make_case(name):
     if name == CITATIONS:
         return Case.of(replace(load("cora"), name=CITATIONS))
-    dataset = load(name)
+    dataset = load_keel(name) if name.startswith(PREFIX) else load(name)
     return Case.of(replace(dataset, graph=None) if name == "cora" else dataset)
 
 
@@ -134,6 +135,7 @@ def main():
     methods = {name: classifier(name) for name in (*NAMES, "AutoTV")} | peers()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", help="data sets (default: all in TVSVM_DATA)")
+    parser.add_argument("--keel", action="store_true", help="all tables of KEEL instead")
     parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods), metavar="M")
     parser.add_argument("--labels", nargs="+", type=int, default=[1, 2, 5, 10], help="a class")
     parser.add_argument("--draws", type=int, default=10)
@@ -141,7 +143,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="3 draws, all sets but mnist, banking")
     parser.add_argument("--out", type=Path, default=Path("accuracy"), help="folder")
     options = parser.parse_args()
-    sets = options.sets or all_sets()
+    sets = options.sets or (keel_sets() if options.keel else all_sets())
     if options.quick:
         options.draws = min(options.draws, 3)
         sets = [name for name in sets if name not in TOO_SLOW]
