@@ -137,7 +137,8 @@ def auto(
             )
     chosen = max(say, key=lambda name: (say[name], name == favourite))
     if chosen in missed and not (against and chosen == favourite):
-        reason = f"of {count} labels held back it missed {missed[chosen]:.0%}, no method fewer"
+        reason = f"of {count} labels held back it missed {missed[chosen]:.0%}"
+        reason += ", no method fewer" if len(missed) > 1 else ""
     choice = Choice(chosen, reason, say, missed, int(fair.sum()), corrections)
     return candidates.together(say), choice
 
@@ -273,8 +274,8 @@ class _Candidates:
     def _one_cut(self) -> MethodResult:
         return self._cut(self.problem)
 
-    def _cut(self, problem: Problem, *, quick: bool = False) -> MethodResult:
-        options = {"lam": LAM, "r": R, "tol": self.options["tol"], "quick": quick}
+    def _cut(self, problem: Problem) -> MethodResult:
+        options = {"lam": LAM, "r": R, "tol": self.options["tol"]}
         last = self.searched if problem is self.problem else None
         return by_one_function(
             problem, lambda one: balanced_cut(one, Squared(ETA), last, **options)

@@ -52,15 +52,13 @@ def balanced_cut(
     lam: float,
     r: float,
     tol: float,
-    quick: bool = False,
 ) -> MethodResult:
     """Cheeger's cut, one function with targets ±1, from Poisson learning or a partition search.
 
     The end that follows from the search is taken if its ratio, raised for random walks from the
     labels that end on the other side, is clearly lower. If the cut that follows from Poisson
     learning is long, that one is the answer: where classes overlap, lower ratios are noise of the
-    graph. It is also the answer if it is to be `quick`. From a `last` cut, found for somewhat other
-    labels, the way is short, see `followed`.
+    graph. From a `last` cut, found for somewhat other labels, the way is short, see `followed`.
     """
     graph = problem.graph
     assert graph is not None
@@ -74,8 +72,6 @@ def balanced_cut(
         return softened(problem, found)
     guess = poisson(problem, graph)
     best = cut_from(guess)
-    if quick:
-        return softened(problem, best)
     partitions = TwoSided(problem, graph)
     if cut_share(graph, both_sides(best.solution)) <= CUT_LIMIT:
         partition, _ = partitions.search(both_sides(guess))
