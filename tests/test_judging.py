@@ -1,0 +1,104 @@
+"""What labels say about methods: those held back, and how much say a method gets by them."""
+
+import numpy as np
+import pytest
+
+from tvsvm.methods.judging import folds, held_back, say_of
+from tvsvm.problem import Problem
+
+
+def all_of(problem):
+    return np.ones(problem.rows.size, dtype=bool)
+
+
+def missing(counts, truth):
+    """Methods that miss so many labels each, the same whatever is held back, and who was asked."""
+    asked = []
+
+    def judged(name, count):
+        found = np.eye(3)[np.where(np.arange(truth.size) < count, (truth + 1) % 3, truth)]
+
+        def method(part, rows):
+            asked.append((name, rows.size))
+            return found[rows]
+
+        return method
+
+    return {name: judged(name, count) for name, count in counts.items()}, asked
+
+
+def test_every_method_is_judged_that_may_have_a_say():
+    truth = np.repeat(np.arange(3), 10)
+    problem = Problem(None, np.arange(30), np.eye(3)[truth], np.ones(30))
+    methods, asked = missing({"kernel": 2, "balanced": 4, "smooth": 29}, truth)
+    missed, count = held_back(problem, methods, "balanced", all_of(problem))
+    assert count == 30
+    assert missed == pytest.approx({"balanced": 4 / 30, "kernel": 2 / 30})
+    assert [name for name, _ in asked] == ["balanced"] * 3 + ["kernel"] * 3 + ["smooth"]
+    say = say_of(missed, count)
+    assert say == pytest.approx({"balanced": 1 / (1 + np.e**2), "kernel": 1 / (1 + np.e**-2)})
+    # A favourite that misses few needs no others.
+    asked.clear()
+    missed, _ = held_back(problem, methods, "balanced", all_of(problem), few=4 / 30)
+    assert missed == pytest.approx({"balanced": 4 / 30})
+    assert {name for name, _ in asked} == {"balanced"}
+
+
+@pytest.mark.parametrize(
+    ("missed", "count", "say"),
+    [
+        ({"a": 0.5}, 4, {"a": 1.0}),
+        ({"a": 0.5, "b": 0.5}, 4, {"a": 0.5, "b": 0.5}),
+        ({"a": 0.0, "b": 0.5}, 1000, {"a": 1.0}),
+    ],
+)
+def test_what_methods_have_to_say(missed, count, say):
+    assert say_of(missed, count) == pytest.approx(say)
+
+
+def test_classes_count_the_same_where_one_has_ten_times_the_labels():
+    truth = np.r_[np.zeros(40, dtype=int), np.ones(4, dtype=int)]
+    problem = Problem(None, np.arange(44), np.eye(2)[truth], np.ones(44))
+    methods = {
+        "one class": lambda part, rows: np.eye(2)[np.zeros(rows.size, dtype=int)],
+        "fair": lambda part, rows: np.eye(2)[np.where(rows < 8, 1, truth[rows])],
+    }
+    missed, count = held_back(problem, methods, "one class", all_of(problem))
+    assert count == 44
+    assert missed["fair"] == pytest.approx(0.5 * 8 / 40)
+    assert missed["one class"] == pytest.approx(0.5)
+    assert set(say_of(missed, count)) == {"fair"}
+
+
+@pytest.mark.parametrize(("labels", "few", "expected"), [(48, 0.1, 18), (45, 0.1, 45), (48, 0, 48)])
+def test_one_fold_is_enough_for_a_cut_that_misses_none_of_many(labels, few, expected):
+    truth = np.arange(labels) % 3
+    problem = Problem(None, np.arange(labels), np.eye(3)[truth], np.ones(labels))
+    judged = []
+
+    def right(part, rows):
+        judged.extend(rows)
+        return np.eye(3)[truth[rows]]
+
+    held = held_back(problem, {"balanced": right}, "balanced", all_of(problem), few=few)
+    assert held == ({"balanced": 0.0}, expected)
+    assert len(judged) == expected
+
+
+def test_a_class_always_keeps_a_label():
+    codes = np.array([0, 0, 0, 0, 1, 1, 2])
+    problem = Problem(None, np.arange(7), np.eye(3)[codes], np.ones(7))
+    fold, count = folds(problem, all_of(problem))
+    assert count == 6
+    assert fold[6] == -1
+    for f in range(fold.max() + 1):
+        assert set(codes[fold != f]) == {0, 1, 2}
+
+
+def test_folds_leave_corrections_out():
+    codes = np.repeat(np.arange(3), 8)
+    problem = Problem(None, np.arange(24), np.eye(3)[codes], np.ones(24))
+    fair = np.arange(24) % 4 > 0
+    fold, count = folds(problem, fair)
+    assert count == fair.sum()
+    np.testing.assert_array_equal(fold >= 0, fair)
