@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SOURCES := src tests benchmarks examples
 EXTRAS ?= dev
+# What is imported is compiled once, not in every process.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint format bench bench-quick docs dist clean
 
@@ -48,6 +50,6 @@ clean:
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	@# What is never imported need not be compiled: half of the time.
+	@# What is never imported need not be compiled: half of the time. The rest is, when it is imported.
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e ".[$(EXTRAS)]"
 	touch $@

@@ -47,7 +47,9 @@ def test_graph_in_every_form(Classifier):
             np.testing.assert_allclose(
                 model.graph_.affinity.toarray(), default.graph_.affinity.toarray()
             )
-            np.testing.assert_allclose(model.dual_coef_, expected.dual_coef_, rtol=1e-5, atol=1e-6)
+            # Coefficients cancel: their digits are those of the largest one.
+            off = np.abs(model.dual_coef_ - expected.dual_coef_).max()
+            assert off <= 1e-6 * np.abs(expected.dual_coef_).max()
 
 
 @each_graph_classifier
