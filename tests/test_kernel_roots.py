@@ -64,7 +64,7 @@ def test_features_are_a_triangle_as_wide_as_the_rank(X, kernel, rank):
 
 def test_a_wide_kernel_in_the_plane_has_a_low_rank_and_loses_nothing():
     X = flat_clouds()
-    space = RKHS(X)
+    space = RKHS(X, gamma=0.3)
     K = space.kernel(X, X)
     assert space.rank < len(X) / 2
     np.testing.assert_allclose(space.apply(np.eye(len(X))), K, atol=1e-11)
