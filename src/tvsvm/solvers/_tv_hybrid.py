@@ -155,15 +155,16 @@ class _Result:
         """Take the columns of a block that are solved, or all; `columns` is where they belong."""
         index = np.flatnonzero(~block.elsewhere[: block.n_columns] & (all_ | ~block.open))
         into = columns[index]
+        if block is not self._first:
+            block.shorten(self._first.dual.dtype)
+            self._others.append((into, block, index))
         self._gap[into], self._value[into] = block.gap[index], block.value[index]
         self._open[into], self._n_iter[into] = block.open[index], block.n_iter
-        if block is not self._first:
-            self._others.append((into, block, index))
 
     def gather(self) -> Columns:
         """What was found, when no block is under way any more."""
         x, p = self._first.x, self._first.dual
-        # A single column has a dual of full precision, without which some have too large a gap.
+        # A single column may have a dual of full precision, see `shorten`.
         p = p.astype(np.result_type(p, *(block.dual for _, block, _ in self._others)), copy=False)
         for into, block, index in self._others:
             block.edges.put(x, into, block.x, index)
@@ -308,6 +309,19 @@ class _Block:
         self.gap[:] = np.inf  # of the old primal, for the new dual, is not known
         self._improve(solution, np.arange(self.n_columns))
         self.flow_tried = True
+
+    def shorten(self, dtype: np.dtype) -> None:
+        """Hold the dual of columns that are solved in a shorter type, if they are so with it, too.
+
+        One column of full precision would lengthen those of all others.
+        """
+        if self.dual.dtype == dtype or self.open.any():
+            return
+        dual, g = towards_zero(self.dual, dtype), np.empty_like(self.g)
+        self.edges.primal(self.z, dual, g)
+        gap, value = self.edges.gap_and_value(self.strength, self.z, g, dual, self.x)
+        if (gap <= self._target()).all():
+            self.dual, self.g, self.gap, self.value = dual, g, gap, value
 
     def take(self, index: IntArray) -> "_Block":
         """A block of some of the columns, which leave this one."""
