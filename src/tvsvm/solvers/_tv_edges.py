@@ -88,7 +88,7 @@ class Edges:
         )
 
     @cached_property
-    def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
+    def arcs(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Both directions of every edge, as flows need them."""
         return flow.arcs(self.indptr, self.heads)
 

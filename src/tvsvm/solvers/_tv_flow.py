@@ -18,13 +18,13 @@ import numpy as np
 from tvsvm._jit import kernel
 from tvsvm.results import BoolArray, FloatArray, IntArray
 
-FAR = np.int32(2**31 - 1)
+FAR, OUT = np.int32(2**31 - 1), np.int32(-1)  # heights: no hole in reach; not in this piece
 NEXT = np.uint64(1)  # unsigned like the index it is added to, see _tv_sweeps
 
 
 @kernel
-def arcs(indptr: IntArray, heads: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Both directions of every edge by node: start of each node's arcs, neighbour, edge."""
+def arcs(indptr: IntArray, heads: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Both directions of every edge by node: start of each node's arcs, neighbour, edge, reverse."""
     n = indptr.size - 1
     count = np.zeros(n, dtype=np.int64)
     for i in range(n):
@@ -36,39 +36,36 @@ def arcs(indptr: IntArray, heads: IntArray) -> tuple[IntArray, IntArray, IntArra
     fill = start[:-1].copy()
     neighbor = np.empty(2 * heads.size, dtype=np.uint32)
     edge = np.empty(2 * heads.size, dtype=np.uint32)
+    reverse = np.empty(2 * heads.size, dtype=np.uint32)
     for i in range(n):
         for e in range(indptr[i], indptr[i + 1]):
             j = heads[e]
-            neighbor[fill[i]], edge[fill[i]] = j, e
-            neighbor[fill[j]], edge[fill[j]] = i, e
+            neighbor[fill[i]], edge[fill[i]], reverse[fill[i]] = j, e, fill[j]
+            neighbor[fill[j]], edge[fill[j]], reverse[fill[j]] = i, e, fill[i]
             fill[i] += NEXT
             fill[j] += NEXT
-    return start, neighbor, edge
+    return start, neighbor, edge, reverse
 
 
-@kernel
-def _room(i: int, j: int, e: int, bound: FloatArray, p: FloatArray) -> float:
-    """How much more can flow from i to j. One formula for all callers, so that they agree."""
-    return bound[e] - p[e] if i < j else bound[e] + p[e]
+# What follows has bound and flow by arc instead of by edge, so that the loops over a node's arcs
+# read both in a row; the flow of an arc is that of its reverse with the other sign. More can flow
+# along arc a by bound[a] - flow[a], and along its reverse by bound[a] + flow[a].
 
 
 @kernel
 def _measure(
     start: IntArray,
     neighbor: IntArray,
-    edge: IntArray,
     bound: FloatArray,
-    p: FloatArray,
+    flow: FloatArray,
     g: FloatArray,
     v: float,
     eps: float,
     nodes: IntArray,
-    piece: IntArray,
     height: IntArray,
     queue: IntArray,
 ) -> int:
     """Height = number of edges with room to the nearest hole, FAR if none; breadth first."""
-    mine = piece[nodes[0]]
     size = 0
     for t in range(nodes.size):
         i = nodes[t]
@@ -83,11 +80,12 @@ def _measure(
     while done < size:
         j = queue[done]
         done += 1
+        above = height[j] + np.int32(1)
         work += int(start[j + NEXT] - start[j])
         for a in range(start[j], start[j + NEXT]):
             i = neighbor[a]
-            if piece[i] == mine and height[i] == FAR and _room(i, j, edge[a], bound, p) > 0.0:
-                height[i] = height[j] + 1
+            if height[i] == FAR and bound[a] + flow[a] > 0.0:
+                height[i] = above
                 queue[size] = i
                 size += 1
     return work
@@ -98,14 +96,13 @@ def _discharge(
     i: int,
     start: IntArray,
     neighbor: IntArray,
-    edge: IntArray,
+    reverse: IntArray,
     bound: FloatArray,
     mass: FloatArray,
-    p: FloatArray,
+    flow: FloatArray,
     g: FloatArray,
     v: float,
     eps: float,
-    piece: IntArray,
     height: IntArray,
     queue: IntArray,
     tail: int,
@@ -121,20 +118,17 @@ def _discharge(
         lowest = FAR
         for a in range(start[i], start[i + NEXT]):
             j = neighbor[a]
-            if piece[j] != piece[i] or height[j] == FAR:
+            if height[j] == FAR or height[j] == OUT:
                 continue
-            e = edge[a]
-            room = _room(i, j, e, bound, p)
+            room = bound[a] - flow[a]
             if room <= 0.0:
                 continue
             if height[j] >= height[i]:
                 lowest = min(lowest, height[j])
                 continue
             amount = min(mass[i] * (g[i] - v), room)
-            if i < j:
-                p[e] = bound[e] if amount == room else p[e] + amount
-            else:
-                p[e] = -bound[e] if amount == room else p[e] - amount
+            flow[a] = bound[a] if amount == room else flow[a] + amount
+            flow[reverse[a]] = -flow[a]
             g[i] -= amount / mass[i]
             g[j] += amount / mass[j]
             if g[j] > v + eps and not queued[j]:
@@ -156,16 +150,15 @@ def _discharge(
 def _level(
     start: IntArray,
     neighbor: IntArray,
-    edge: IntArray,
+    reverse: IntArray,
     bound: FloatArray,
     mass: FloatArray,
-    p: FloatArray,
+    flow: FloatArray,
     g: FloatArray,
     v: float,
     eps: float,
     allowed: float,
     nodes: IntArray,
-    piece: IntArray,
     height: IntArray,
     queue: IntArray,
     queued: BoolArray,
@@ -180,7 +173,7 @@ def _level(
         arcs_here += int(start[nodes[t] + NEXT] - start[nodes[t]])
     total = 0
     while total <= limit:
-        total += _measure(start, neighbor, edge, bound, p, g, v, eps, nodes, piece, height, queue)
+        total += _measure(start, neighbor, bound, flow, g, v, eps, nodes, height, queue)
         waiting = 0
         uneven = 0.0
         cut = False
@@ -205,7 +198,7 @@ def _level(
             head = head + 1 if head + 1 < queue.size else 0
             queued[i] = False
             work, tail, added = _discharge(
-                i, start, neighbor, edge, bound, mass, p, g, v, eps, piece, height, queue, tail,
+                i, start, neighbor, reverse, bound, mass, flow, g, v, eps, height, queue, tail,
                 queued,
             )  # fmt: skip
             waiting += added - 1
@@ -219,7 +212,8 @@ def solve_column(
     start: IntArray,
     neighbor: IntArray,
     edge: IntArray,
-    bound: FloatArray,
+    reverse: IntArray,
+    bounds: FloatArray,
     mass: FloatArray,
     g: FloatArray,
     p: FloatArray,
@@ -233,13 +227,16 @@ def solve_column(
     holds the means of the pieces found so far: a candidate like any other.
     """
     n = g.size
+    bound, flow = np.empty(edge.size), np.empty(edge.size)
+    for i in range(n):
+        for a in range(start[i], start[i + 1]):
+            bound[a] = bounds[edge[a]]
+            flow[a] = p[edge[a]] if i < neighbor[a] else -p[edge[a]]
     nodes = np.arange(n).astype(np.uint32)
-    piece = np.zeros(n, dtype=np.int32)
-    height = np.empty(n, dtype=np.int32)
+    height = np.full(n, OUT)
     queue = np.empty(n, dtype=np.uint32)
     queued = np.zeros(n, dtype=np.bool_)
     pending = [(0, n)]
-    pieces = np.int32(1)
     work = 0
     while len(pending) > 0:
         low, high = pending.pop()
@@ -260,23 +257,26 @@ def solve_column(
         if farthest <= eps:
             continue
         spent, level = _level(
-            start, neighbor, edge, bound, mass, p, g, v, eps, allowed, mine, piece, height,
-            queue, queued, work_limit - work,
+            start, neighbor, reverse, bound, mass, flow, g, v, eps, allowed, mine, height, queue,
+            queued, work_limit - work,
         )  # fmt: skip
         work += spent
-        if level or work > work_limit:
-            continue
-        # Upper side (no hole in reach) to the front.
-        border = low
+        if not level and work <= work_limit:
+            # Upper side (no hole in reach) to the front.
+            border = low
+            for t in range(low, high):
+                i = nodes[t]
+                if height[i] == FAR:
+                    nodes[t] = nodes[border]
+                    nodes[border] = i
+                    border += 1
+            if border < high:
+                pending.append((border, high))
+                pending.append((low, border))
         for t in range(low, high):
-            i = nodes[t]
-            if height[i] == FAR:
-                nodes[t] = nodes[border]
-                nodes[border] = i
-                border += 1
-                piece[i] = pieces
-        pieces += 1
-        if border < high:
-            pending.append((border, high))
-            pending.append((low, border))
+            height[nodes[t]] = OUT
+    for i in range(n):
+        for a in range(start[i], start[i + 1]):
+            if i < neighbor[a]:
+                p[edge[a]] = flow[a]
     return bool(work <= work_limit)

@@ -125,7 +125,7 @@ def _flow(
     Return its primal.
     """
     primal = np.zeros_like(v)
-    start, _, edge = edges.arcs
+    start, _, edge, _ = edges.arcs
     links = np.append(0.0, np.cumsum(edges.weights[edge], dtype=np.float64))
     degree = np.diff(links[start])[rows.fixed].max(initial=0.0)
     share = allowed / (len(v) * rows.n_columns)
