@@ -73,6 +73,47 @@ def test_the_helper_does_not_wait_for_itself():
     assert shared == [(1, 2)]
 
 
+def test_who_waits_does_what_the_helper_offers():
+    here, found = threading.get_ident(), []
+    begun, taken = threading.Event(), threading.Event()
+
+    def work(item):
+        if item == "others":
+            taken.set()
+        else:
+            begun.set()
+            assert taken.wait(10)
+        return item, threading.get_ident() == here
+
+    with Helper(True) as helper:
+        helper.give(lambda: found.append(helper.both(work, "mine", "others")))
+        assert begun.wait(10)  # else the owner would do it all
+        helper.finish()
+    assert found == [(("mine", False), ("others", True))]
+
+
+@pytest.mark.parametrize("present", [False, True])
+def test_both_are_done_also_if_nobody_waits(present):
+    found, ended = [], threading.Event()
+    with Helper(present) as helper:
+        assert helper.both(lambda item: item, 1, 2) == (1, 2)
+        helper.give(lambda: (found.append(helper.both(lambda item: item, 3, 4)), ended.set()))
+        assert ended.wait(10)
+        helper.finish()
+    assert found == [(3, 4)]
+
+
+def test_an_error_in_what_is_offered_reaches_the_caller():
+    def fail(item):
+        if item == "others":
+            raise ValueError("no")
+
+    with Helper(True) as helper:
+        helper.give(lambda: helper.both(fail, "mine", "others"))
+        with pytest.raises(ValueError, match="no"):
+            helper.finish()
+
+
 def test_errors_reach_the_caller():
     def fail(*_):
         raise ValueError("no")

@@ -19,6 +19,13 @@ def everything(graph):
     return np.arange(graph.n_nodes), graph.indptr[:-1], graph.indptr[1:]
 
 
+def solved_by_flow(graph, bound, g, p, x, *, allowed=0.0, limit=10**9, helper=None):
+    """Whether flow comes to its end; g and p are changed."""
+    layout = _tv_flow.arcs(graph.indptr, graph.heads)
+    helper = helper or Helper(False)
+    return _tv_flow.solve_column(*layout, bound, np.ones_like(g), g, p, x, allowed, limit, helper)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_flow_alone_solves_from_any_feasible_dual(seed):
     rng = np.random.default_rng(seed)
@@ -28,8 +35,7 @@ def test_flow_alone_solves_from_any_feasible_dual(seed):
     p = rng.uniform(-1, 1, bound.size) * bound
     g = (Z - graph.difference_adjoint(p))[graph.order]
     x = np.empty_like(g)
-    layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert _tv_flow.solve_column(*layout, bound, np.ones_like(g), g, p, x, 0.0, 10**9)
+    assert solved_by_flow(graph, bound, g, p, x)
     np.testing.assert_allclose(x, G[graph.order], atol=1e-9)
     np.testing.assert_allclose(g, x, atol=1e-9)
     assert np.all(np.abs(p) <= bound)
@@ -42,8 +48,7 @@ def test_flow_leaves_no_more_gap_than_allowed(allowed):
     z = np.where(np.arange(400) < 150, 1.0, -1.0) + rng.standard_normal(400)
     bound, p, x = graph.edge_weights * 2.0, np.zeros(graph.n_edges), np.empty(400)
     g = z[graph.order]
-    layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert _tv_flow.solve_column(*layout, bound, np.ones_like(g), g, p, x, allowed, 10**9)
+    assert solved_by_flow(graph, bound, g, p, x, allowed=allowed)
     gap, _ = _tv_sweeps.gap_and_value(
         *everything(graph), graph.heads, graph.edge_weights, np.array([2.0]),
         z[graph.order][:, None], g[:, None], p[:, None], x[:, None],
@@ -51,16 +56,37 @@ def test_flow_leaves_no_more_gap_than_allowed(allowed):
     assert 0 < gap[0] <= 400 * allowed
 
 
-def test_flow_out_of_work_leaves_a_feasible_dual():
+@pytest.mark.parametrize("limit", [500, 3000])
+def test_flow_out_of_work_leaves_a_feasible_dual(limit):
     rng = np.random.default_rng(0)
     graph = grid(12)
     z = rng.standard_normal(144)
     bound, p, x = graph.edge_weights * 3.0, np.zeros(graph.n_edges), np.empty(144)
     g = z[graph.order]
-    layout = _tv_flow.arcs(graph.indptr, graph.heads)
-    assert not _tv_flow.solve_column(*layout, bound, np.ones_like(g), g, p, x, 0.0, 500)
+    assert not solved_by_flow(graph, bound, g, p, x, limit=limit)
     assert np.all(np.abs(p) <= bound)
     np.testing.assert_allclose(g, (z - graph.difference_adjoint(p))[graph.order], atol=1e-12)
+
+
+def test_flow_has_the_same_digits_with_a_second_thread():
+    z = np.where(np.arange(400) < 150, 1.0, -1.0) + np.random.default_rng(0).standard_normal(400)
+    graph = grid(20)
+
+    def solved(helper):
+        g, p, x = z[graph.order], np.zeros(graph.n_edges), np.empty(400)
+        assert solved_by_flow(graph, graph.edge_weights / 4, g, p, x, helper=helper)
+        return g, p, x
+
+    alone = solved(Helper(False))
+    assert len(np.unique(alone[2])) > 2
+    results = []
+    with Helper(True) as helper:
+        results.append(solved(helper))
+        helper.give(lambda: results.append(solved(helper)))
+        helper.finish()
+    for result in results:
+        for one, other in zip(alone, result, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("scattered", [None, True])

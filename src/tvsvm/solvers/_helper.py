@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from functools import partial
 from queue import SimpleQueue
-from threading import Thread, get_ident
+from threading import Lock, Thread, get_ident
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +23,7 @@ Result = TypeVar("Result")
 # How often a thread looks for the other before it goes to sleep: some tenths of a millisecond. To
 # be woken takes a tenth on a virtual machine, and a sweep is done within one or two milliseconds.
 PATIENCE = 300_000
+GLANCE = 1e-3  # seconds between two looks for work that is offered
 
 
 def halves(n_rows: int) -> tuple[slice, slice]:
@@ -46,6 +47,7 @@ class Helper:
         self._worker = _Worker() if present else None
         self._owner = get_ident()
         self._given: list[tuple[Future[None], Callable[[], None]]] = []
+        self._offers: list[_Offer] = []
         self._shares, self._waits = present, 0
 
     def __enter__(self) -> Helper:
@@ -54,6 +56,8 @@ class Helper:
     def __exit__(self, *_: object) -> None:
         for task, _work in self._given:
             task.cancel()
+        for offer in self._offers:
+            offer.withdraw()
         if self._worker is not None:
             self._worker.end()
 
@@ -86,6 +90,21 @@ class Helper:
         self._worker.expect()
         return result, theirs.result()
 
+    def both(
+        self, work: Callable[[Item], Result], mine: Item, others: Item
+    ) -> tuple[Result, Result]:
+        """The same, also within what the helper was given: then the owner may do its share.
+
+        It does so if it waits in `finish` before the helper itself gets there.
+        """
+        if self._worker is None or get_ident() == self._owner:
+            return self.share(work, mine, others)
+        offer = _Offer(partial(work, others))
+        self._offers.append(offer)
+        result = work(mine)
+        offer.take()
+        return result, offer.result()
+
     def give(self, work: Callable[[], None]) -> None:
         """Let work be done, by the helper or in `finish`."""
         if self._worker is None:
@@ -101,8 +120,36 @@ class Helper:
                 self._given.pop()
                 work()
             else:
+                while not task.done():
+                    for offer in self._offers.copy():
+                        offer.take()
+                    wait([task], timeout=GLANCE)
                 task.result()
                 self._given.remove((task, work))
+
+
+class _Offer:
+    """Work for whoever takes it first."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work, self._taken, self._done = work, Lock(), Future[Any]()
+
+    def take(self) -> None:
+        """Do the work, unless somebody has taken it."""
+        if self._taken.acquire(blocking=False):
+            try:
+                self._done.set_result(self._work())
+            except BaseException as error:
+                self._done.set_exception(error)
+                raise
+
+    def withdraw(self) -> None:
+        """Let nobody wait for it any more."""
+        self._done.cancel()
+
+    def result(self) -> Any:
+        """What came out, when it is done."""
+        return self._done.result()
 
 
 class _Worker:

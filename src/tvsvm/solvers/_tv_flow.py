@@ -17,6 +17,7 @@ import numpy as np
 
 from tvsvm._jit import kernel
 from tvsvm.results import BoolArray, FloatArray, IntArray
+from tvsvm.solvers._helper import Helper
 
 FAR, OUT = np.int32(2**31 - 1), np.int32(-1)  # heights: no hole in reach; not in this piece
 NEXT = np.uint64(1)  # unsigned like the index it is added to, see _tv_sweeps
@@ -24,7 +25,7 @@ NEXT = np.uint64(1)  # unsigned like the index it is added to, see _tv_sweeps
 
 @kernel
 def arcs(indptr: IntArray, heads: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Both directions of every edge by node: start of each node's arcs, neighbour, edge, reverse."""
+    """Both directions of every edge by node: start of its arcs, neighbour, edge, reverse arc."""
     n = indptr.size - 1
     count = np.zeros(n, dtype=np.int64)
     for i in range(n):
@@ -208,35 +209,52 @@ def _level(
 
 
 @kernel
-def solve_column(
-    start: IntArray,
-    neighbor: IntArray,
-    edge: IntArray,
-    reverse: IntArray,
-    bounds: FloatArray,
-    mass: FloatArray,
-    g: FloatArray,
-    p: FloatArray,
-    x: FloatArray,
-    allowed: float,
-    work_limit: int,
-) -> bool:
-    """Write a solution with a gap of at most `allowed` a node to x, updating g and p.
-
-    Returns whether it came within the limit. Stopped by it, p is feasible, g belongs to it, and x
-    holds the means of the pieces found so far: a candidate like any other.
-    """
-    n = g.size
+def _by_arcs(
+    start: IntArray, neighbor: IntArray, edge: IntArray, bounds: FloatArray, p: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bound and flow of every arc."""
     bound, flow = np.empty(edge.size), np.empty(edge.size)
-    for i in range(n):
+    for i in range(start.size - 1):
         for a in range(start[i], start[i + 1]):
             bound[a] = bounds[edge[a]]
             flow[a] = p[edge[a]] if i < neighbor[a] else -p[edge[a]]
-    nodes = np.arange(n).astype(np.uint32)
-    height = np.full(n, OUT)
-    queue = np.empty(n, dtype=np.uint32)
-    queued = np.zeros(n, dtype=np.bool_)
-    pending = [(0, n)]
+    return bound, flow
+
+
+@kernel
+def _by_edges(
+    start: IntArray, neighbor: IntArray, edge: IntArray, flow: FloatArray, p: FloatArray
+) -> None:
+    """Write the flow to the dual."""
+    for i in range(start.size - 1):
+        for a in range(start[i], start[i + 1]):
+            if i < neighbor[a]:
+                p[edge[a]] = flow[a]
+
+
+@kernel
+def _solve_piece(
+    start: IntArray,
+    neighbor: IntArray,
+    reverse: IntArray,
+    bound: FloatArray,
+    mass: FloatArray,
+    flow: FloatArray,
+    g: FloatArray,
+    x: FloatArray,
+    nodes: IntArray,
+    allowed: float,
+    work_limit: int,
+    once: bool,
+) -> tuple[int, int]:
+    """Solve for a piece, whose nodes are put in another order; `once`: only split it if necessary.
+
+    Returns the work done and, if it was split once, how many nodes come first that are one side.
+    """
+    height = np.full(g.size, OUT)
+    queue = np.empty(nodes.size, dtype=np.uint32)
+    queued = np.zeros(g.size, dtype=np.bool_)
+    pending = [(0, nodes.size)]
     work = 0
     while len(pending) > 0:
         low, high = pending.pop()
@@ -271,12 +289,45 @@ def solve_column(
                     nodes[border] = i
                     border += 1
             if border < high:
+                if once:
+                    return work, border
                 pending.append((border, high))
                 pending.append((low, border))
         for t in range(low, high):
             height[nodes[t]] = OUT
-    for i in range(n):
-        for a in range(start[i], start[i + 1]):
-            if i < neighbor[a]:
-                p[edge[a]] = flow[a]
+    return work, 0
+
+
+def solve_column(
+    start: IntArray,
+    neighbor: IntArray,
+    edge: IntArray,
+    reverse: IntArray,
+    bounds: FloatArray,
+    mass: FloatArray,
+    g: FloatArray,
+    p: FloatArray,
+    x: FloatArray,
+    allowed: float,
+    work_limit: int,
+    helper: Helper,
+) -> bool:
+    """Write a solution with a gap of at most `allowed` a node to x, updating g and p.
+
+    Returns whether it came within the limit. Stopped by it, p is feasible, g belongs to it, and x
+    holds the means of the pieces found so far: a candidate like any other. After the first split
+    the helper may take one of the sides.
+    """
+    bound, flow = _by_arcs(start, neighbor, edge, bounds, p)
+    state = start, neighbor, reverse, bound, mass, flow, g, x
+    nodes = np.arange(g.size, dtype=np.uint32)
+    work, border = _solve_piece(*state, nodes, allowed, work_limit, True)
+    if border > 0:
+
+        def solve(side: IntArray) -> int:
+            return _solve_piece(*state, side, allowed, work_limit - work, False)[0]
+
+        small, large = sorted((nodes[:border], nodes[border:]), key=len)
+        work += max(helper.both(solve, large, small))
+    _by_edges(start, neighbor, edge, flow, p)
     return bool(work <= work_limit)

@@ -303,7 +303,9 @@ class _Block:
             bound = (self.edges.weights * self.strength[k]).astype(np.float64)
             g, p = (np.array(a[:, k], dtype=np.float64) for a in (self.g, self.dual))
             x, limit = np.empty_like(g), FLOW_LIMIT * bound.size
-            flow.solve_column(*self.edges.arcs, bound, mass, g, p, x, allowed[k], limit)
+            flow.solve_column(
+                *self.edges.arcs, bound, mass, g, p, x, allowed[k], limit, self.edges.helper
+            )
             self.dual[:, k], solution[:, k] = towards_zero(p, self.dual.dtype), x
         self.edges.primal(self.z, self.dual, self.g)
         self.gap[:] = np.inf  # of the old primal, for the new dual, is not known

@@ -136,8 +136,8 @@ def _flow(
         heavy = HEAVY * max(1.0, float(strength[k] * degree))
         mass = np.where(rows.fixed, heavy, 1.0)
         g[rows.fixed] = values + (g[rows.fixed] - values) / heavy
-        x = np.empty_like(g)
-        flow.solve_column(*edges.arcs, bound, mass, g, dual, x, share, FLOW_LIMIT * bound.size)
+        x, limit = np.empty_like(g), FLOW_LIMIT * bound.size
+        flow.solve_column(*edges.arcs, bound, mass, g, dual, x, share, limit, edges.helper)
         p[:, k], primal[:, k] = towards_zero(dual, p.dtype), x
     return primal
 
