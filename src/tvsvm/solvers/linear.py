@@ -7,13 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array, sparray, spmatrix
 from scipy.sparse.csgraph import connected_components
 
-from tvsvm._jit import kernel
 from tvsvm._ordering import reverse_cuthill_mckee
 from tvsvm._threads import map_batches, n_threads
 from tvsvm.results import FloatArray, IntArray, SolverResult, Status
+from tvsvm.solvers._conjugate_gradients import Scaled, conjugate_gradients, scaled
 
-# Iterations between two looks at the true residuals, which cost half an iteration.
-_LOOK_EVERY = 8
 _FEWEST_COLUMNS = 2  # for a thread: every one walks along all edges
 _WORTH_THREADS = 100_000  # values
 
@@ -188,7 +186,7 @@ def _solve(
     W = diags_array(1 / row_size[order], format="csr") @ W[order][:, order]
     W.sort_indices()
     B, diagonal = B[order] / column_size, (diagonal / row_size)[order]
-    graph, root = _scaled(W, diagonal)
+    graph, root = scaled(W, diagonal)
 
     U = np.zeros_like(B)
     length = np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
@@ -222,175 +220,16 @@ def _solve(
     return SolverResult(solution / row_size[:, None], status, n_iter, worst)
 
 
-# Row pointers, where in each row the columns pass the diagonal, columns, and entries of F + Fᵀ.
-_Graph = tuple[IntArray, IntArray, IntArray, FloatArray]
-
-
-def _scaled(W: csr_array, diagonal: FloatArray) -> tuple[_Graph, FloatArray]:
-    """Scale to unit diagonal, I - F - Fᵀ with F strictly lower; also the scaling, 0 if isolated."""
-    root = np.zeros_like(diagonal)
-    np.divide(1.0, np.sqrt(diagonal), out=root, where=diagonal > 0)
-    rows = np.repeat(np.arange(len(diagonal)), np.diff(W.indptr))
-    below = np.bincount(rows[W.indices < rows], minlength=len(diagonal))
-    weights = W.data * root[rows] * root[W.indices]
-    return (W.indptr, W.indptr[:-1] + below, W.indices, weights), root
-
-
 def _by_columns(
-    graph: _Graph, root: FloatArray, R: FloatArray, goal: FloatArray, max_iter: int
+    graph: Scaled, root: FloatArray, R: FloatArray, goal: FloatArray, max_iter: int
 ) -> tuple[FloatArray, int]:
-    """`_conjugate_gradients` with the columns shared out to threads, the same to the last digit."""
+    """`conjugate_gradients` with the columns shared out to threads, the same to the last digit."""
 
     def solve(share: IntArray) -> tuple[FloatArray, int]:
         own = np.ascontiguousarray(R[:, share])
-        return _conjugate_gradients(graph, root, own, goal[share], max_iter)
+        return conjugate_gradients(graph, root, own, goal[share], max_iter)
 
     n_shares = min(n_threads(), R.shape[1] // _FEWEST_COLUMNS) if R.size > _WORTH_THREADS else 1
     shares = np.array_split(np.arange(R.shape[1]), max(n_shares, 1))
     steps, n_iter = zip(*map_batches(solve, shares), strict=True)
     return np.hstack(steps), max(n_iter)
-
-
-def _conjugate_gradients(
-    graph: _Graph, root: FloatArray, R: FloatArray, goal: FloatArray, max_iter: int
-) -> tuple[FloatArray, int]:
-    """Solve for the right-hand sides R until the length of each residual is below its goal.
-
-    The preconditioner is a symmetric Gauss-Seidel sweep, (I - F)(I - Fᵀ). Eisenstat's identity
-    (I - F)⁻¹(I - F - Fᵀ)(I - Fᵀ)⁻¹ p = t + (I - F)⁻¹(p - t) with t = (I - Fᵀ)⁻¹ p makes an
-    iteration as cheap as one without preconditioner, at less than half as many.
-    S. C. Eisenstat, "Efficient implementation of a class of preconditioned conjugate gradient
-    methods", SIAM J. Sci. Stat. Comput. 2 (1981).
-    """
-    solution = np.zeros_like(R)
-    columns = np.arange(R.shape[1])
-    x, p, t, y, r = (np.zeros_like(R) for _ in range(5))
-    _forward(*graph, R * root[:, None], t, r)
-    beta: FloatArray = np.zeros(len(columns))
-    rr = _advance(root, beta, t, y, x, r)  # by no step
-    # Below this, what is left may be rounding along the constants, which L cannot answer.
-    floor = 1e-24 * rr
-    for n_iter in range(1, max_iter + 1):
-        _backward(*graph, r, beta, p, t)
-        pq = _forward(*graph, p, t, y)
-        alpha = np.divide(rr, pq, out=np.zeros_like(rr), where=(rr > floor) & (pq > 0))
-        before, rr = rr, _advance(root, alpha, t, y, x, r)
-        beta = np.divide(rr, before, out=np.zeros_like(rr), where=before > 0)
-        if n_iter % _LOOK_EVERY == 0:
-            going = (rr > floor) & (_lengths(*graph, root, r) > goal[columns])
-            if not going.all():
-                solution[:, columns] = x
-                columns = columns[going]
-                rr, beta, floor = (v[going] for v in (rr, beta, floor))
-                x, p, t, y, r = (np.ascontiguousarray(v[:, going]) for v in (x, p, t, y, r))
-            if len(columns) == 0:
-                break
-    solution[:, columns] = x
-    return solution, n_iter
-
-
-@kernel
-def _backward(
-    indptr: IntArray,
-    split: IntArray,
-    indices: IntArray,
-    weights: FloatArray,
-    r: FloatArray,
-    beta: FloatArray,
-    p: FloatArray,
-    t: FloatArray,
-) -> None:
-    """Next direction p ← r + β p, and t = (I - Fᵀ)⁻¹ p.
-
-    Here and in `_forward` a single column has loops of its own, whose sums stay in a register.
-    """
-    if len(beta) == 1:
-        for i in range(len(r) - 1, -1, -1):
-            p[i, 0] = r[i, 0] + beta[0] * p[i, 0]
-            total = p[i, 0]
-            for e in range(split[i], indptr[i + 1]):
-                total += weights[e] * t[indices[e], 0]
-            t[i, 0] = total
-        return
-    for i in range(len(r) - 1, -1, -1):
-        for k in range(len(beta)):
-            p[i, k] = r[i, k] + beta[k] * p[i, k]
-            t[i, k] = p[i, k]
-        for e in range(split[i], indptr[i + 1]):
-            j, weight = indices[e], weights[e]
-            for k in range(len(beta)):
-                t[i, k] += weight * t[j, k]
-
-
-@kernel
-def _forward(
-    indptr: IntArray,
-    split: IntArray,
-    indices: IntArray,
-    weights: FloatArray,
-    p: FloatArray,
-    t: FloatArray,
-    y: FloatArray,
-) -> FloatArray:
-    """Compute y = (I - F)⁻¹(p - t), and return Σ p (t + y) of each column."""
-    pq = np.zeros(p.shape[1])
-    if len(pq) == 1:
-        for i in range(len(p)):
-            total = p[i, 0] - t[i, 0]
-            for e in range(indptr[i], split[i]):
-                total += weights[e] * y[indices[e], 0]
-            y[i, 0] = total
-            pq[0] += p[i, 0] * (t[i, 0] + total)
-        return pq
-    for i in range(len(p)):
-        for k in range(len(pq)):
-            y[i, k] = p[i, k] - t[i, k]
-        for e in range(indptr[i], split[i]):
-            j, weight = indices[e], weights[e]
-            for k in range(len(pq)):
-                y[i, k] += weight * y[j, k]
-        for k in range(len(pq)):
-            pq[k] += p[i, k] * (t[i, k] + y[i, k])
-    return pq
-
-
-@kernel
-def _advance(
-    root: FloatArray,
-    alpha: FloatArray,
-    t: FloatArray,
-    y: FloatArray,
-    x: FloatArray,
-    r: FloatArray,
-) -> FloatArray:
-    """Step by α along t in x and along t + y in r, and return Σ r² of each column."""
-    rr = np.zeros(len(alpha))
-    for i in range(len(x)):
-        for k in range(len(alpha)):
-            x[i, k] += alpha[k] * root[i] * t[i, k]
-            r[i, k] -= alpha[k] * (t[i, k] + y[i, k])
-            rr[k] += r[i, k] * r[i, k]
-    return rr
-
-
-@kernel
-def _lengths(
-    indptr: IntArray,
-    split: IntArray,
-    indices: IntArray,
-    weights: FloatArray,
-    root: FloatArray,
-    r: FloatArray,
-) -> FloatArray:
-    """Length of each column of the residual behind r, which is (I - F) r / root."""
-    squares, row = np.zeros(r.shape[1]), np.empty(r.shape[1])
-    for i in range(len(r)):
-        if root[i] == 0.0:
-            continue
-        row[:] = r[i]
-        for e in range(indptr[i], split[i]):
-            j, weight = indices[e], weights[e]
-            for k in range(len(row)):
-                row[k] -= weight * r[j, k]
-        squares += (row / root[i]) ** 2
-    return np.sqrt(squares)
