@@ -80,9 +80,12 @@ def read_labels(
             "pass -1 where the class is unknown."
         )
     is_unknown = _is_default_unknown if unlabeled is None else _is_equal_to(unlabeled)
+    # Numbers are few different ones, and quickly told apart.
+    numbers = column.dtype.kind in "biuf"
+    values, place = np.unique(column, return_inverse=True) if numbers else (column, slice(None))
     known = ~np.fromiter(
-        (_is_missing(value) or is_unknown(value) for value in column.tolist()), bool, n_rows
-    )
+        (_is_missing(value) or is_unknown(value) for value in values.tolist()), bool, len(values)
+    )[place]
     if ignore is not None:
         known &= ~ignore
     if not known.any():

@@ -45,16 +45,16 @@ def conjugate_gradients(
     solution = np.zeros_like(R)
     columns = np.arange(R.shape[1])
     x, p, t, y, r = (np.zeros_like(R) for _ in range(5))
-    _forward(*graph, R * root[:, None], t, r)
+    forward(*graph, R * root[:, None], t, r)
     beta: FloatArray = np.zeros(len(columns))
-    rr = _advance(root, beta, t, y, x, r)  # by no step
+    rr = advance(root, beta, t, y, x, r)  # by no step
     # Below this, what is left may be rounding along the constants, which L cannot answer.
     floor = 1e-24 * rr
     for n_iter in range(1, max_iter + 1):
-        _backward(*graph, r, beta, p, t)
-        pq = _forward(*graph, p, t, y)
+        backward(*graph, r, beta, p, t)
+        pq = forward(*graph, p, t, y)
         alpha = np.divide(rr, pq, out=np.zeros_like(rr), where=(rr > floor) & (pq > 0))
-        before, rr = rr, _advance(root, alpha, t, y, x, r)
+        before, rr = rr, advance(root, alpha, t, y, x, r)
         beta = np.divide(rr, before, out=np.zeros_like(rr), where=before > 0)
         if n_iter % LOOK_EVERY == 0:
             going = (rr > floor) & (residual_lengths(*graph, root, r) > goal[columns])
@@ -70,7 +70,7 @@ def conjugate_gradients(
 
 
 @kernel
-def _backward(
+def backward(
     indptr: IntArray,
     split: IntArray,
     indices: IntArray,
@@ -82,7 +82,7 @@ def _backward(
 ) -> None:
     """Next direction p ← r + β p, and t = (I - Fᵀ)⁻¹ p.
 
-    Here and in `_forward` a single column has loops of its own, whose sums stay in a register.
+    Here and in `forward` a single column has loops of its own, whose sums stay in a register.
     """
     if len(beta) == 1:
         for i in range(len(r) - 1, -1, -1):
@@ -103,7 +103,7 @@ def _backward(
 
 
 @kernel
-def _forward(
+def forward(
     indptr: IntArray,
     split: IntArray,
     indices: IntArray,
@@ -135,7 +135,7 @@ def _forward(
 
 
 @kernel
-def _advance(
+def advance(
     root: FloatArray,
     alpha: FloatArray,
     t: FloatArray,

@@ -1,6 +1,9 @@
 """Laplacian systems of a graph by conjugate gradients, all right-hand sides at once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +14,17 @@ from tvsvm._ordering import reverse_cuthill_mckee
 from tvsvm._threads import map_batches, n_threads
 from tvsvm.results import FloatArray, IntArray, SolverResult, Status
 from tvsvm.solvers._conjugate_gradients import Scaled, conjugate_gradients, scaled
+from tvsvm.solvers._deflation import Coarse, deflated_gradients
 
 _FEWEST_COLUMNS = 2  # for a thread: every one walks along all edges
 _WORTH_THREADS = 100_000  # values
+# Iterations after which a coarse space takes over, and rows from which on there is one. Graphs of
+# many dimensions need 30 to 40 at most; each is then half as long again.
+_BRIEFLY, _LARGE = 48, 1000
+
+# Right-hand sides, lengths of residuals to be reached, most iterations → solutions, how many
+# there were.
+Method = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, int]]
 
 
 @dataclass(frozen=True)
@@ -188,25 +199,36 @@ def _solve(
     B, diagonal = B[order] / column_size, (diagonal / row_size)[order]
     graph, root = scaled(W, diagonal)
 
+    deflated = _Deflated(graph, W, root, components[order])
+
+    def plain(*arguments: Any) -> tuple[FloatArray, int]:
+        return conjugate_gradients(graph, root, *arguments)
+
+    # Sweeps alone, unless they take long; and again, should the coarse space be no help.
+    ways: list[tuple[Method, int]] = [(plain, max_iter)]
+    if len(B) >= _LARGE:
+        ways = [(plain, _BRIEFLY), (deflated, max_iter), *ways]
     U = np.zeros_like(B)
     length = np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
     residual = np.linalg.norm(B, axis=0) / length
     target = np.full(B.shape[1], tol)
     n_iter, R = 0, B
-    while (residual > target).any() and n_iter < max_iter:
+    while (residual > target).any() and n_iter < max_iter and ways:
+        method, most = ways[0]
         going = residual > target
         # No more digits at a time than the recurrence of the residual can be trusted with.
         goal = np.maximum(0.9 * target, 1e-10 * residual)[going] * length[going]
-        step, n = _by_columns(graph, root, R[:, going], goal, max_iter - n_iter)
+        step, n = _by_columns(method, R[:, going], goal, min(most, max_iter - n_iter))
         n_iter += n
         trial = U.copy()
         trial[:, going] += step
-        R = B - (diagonal[:, None] * trial - W @ trial)
-        before, residual = residual, np.linalg.norm(R, axis=0) / length
-        if residual.max() >= before.max():
-            residual = before
-            break
-        U = trial
+        left = B - (diagonal[:, None] * trial - W @ trial)
+        now = np.linalg.norm(left, axis=0) / length
+        better = now.max() < residual.max()
+        if better:
+            U, R, residual = trial, left, now
+        if n >= most or not better:
+            ways.pop(0)
         # Rounding in diagonal * U limits what any residual can be.
         rounding = 4 * np.finfo(float).eps * np.linalg.norm(diagonal[:, None] * U, axis=0) / length
         target = np.maximum(tol, rounding)
@@ -220,14 +242,30 @@ def _solve(
     return SolverResult(solution / row_size[:, None], status, n_iter, worst)
 
 
+class _Deflated:
+    """Conjugate gradients with a coarse space that is made when it is needed."""
+
+    def __init__(self, graph: Scaled, W: csr_array, root: FloatArray, components: IntArray) -> None:
+        self.graph, self.W, self.root, self.components = graph, W, root, components
+
+    @cached_property
+    def coarse(self) -> Coarse | None:
+        return Coarse.of(self.graph, self.W, self.root, self.components)
+
+    def __call__(self, R: FloatArray, goal: FloatArray, max_iter: int) -> tuple[FloatArray, int]:
+        """No step at all if there is no such space."""
+        if self.coarse is None:
+            return np.zeros_like(R), 0
+        return deflated_gradients(self.graph, self.coarse, self.root, R, goal, max_iter)
+
+
 def _by_columns(
-    graph: Scaled, root: FloatArray, R: FloatArray, goal: FloatArray, max_iter: int
+    method: Method, R: FloatArray, goal: FloatArray, max_iter: int
 ) -> tuple[FloatArray, int]:
-    """`conjugate_gradients` with the columns shared out to threads, the same to the last digit."""
+    """A method with the columns shared out to threads, the same to the last digit."""
 
     def solve(share: IntArray) -> tuple[FloatArray, int]:
-        own = np.ascontiguousarray(R[:, share])
-        return conjugate_gradients(graph, root, own, goal[share], max_iter)
+        return method(np.ascontiguousarray(R[:, share]), goal[share], max_iter)
 
     n_shares = min(n_threads(), R.shape[1] // _FEWEST_COLUMNS) if R.size > _WORTH_THREADS else 1
     shares = np.array_split(np.arange(R.shape[1]), max(n_shares, 1))
