@@ -30,9 +30,9 @@ import tvsvm
 from tvsvm import Graph, LapRLS
 
 WEIGHT_IS_CONFIDENCE = (
-    "a weight is the confidence of a label, not a number of rows: a row of weight 0 is one without "
-    "a label, and a row counts once for the width of the kernel and is one node of the graph; "
-    "without a graph and with a given width the check passes, see below"
+    "a weight of 0 makes a label unknown, which is what -1 means: the row stays in the graph and "
+    "in the kernel's width, where the check takes it away, as it takes larger weights for several "
+    "rows; without a graph and with a given width the check passes, see below"
 )
 EXPECTED_FAILURES = {
     "check_classifiers_classes": "labels are -1 and 1, and -1 means unknown",
