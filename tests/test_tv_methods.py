@@ -42,7 +42,8 @@ def recorded_iterates(monkeypatch, module):
             return False
 
     monkeypatch.setattr(module, "Progress", Recorder)
-    monkeypatch.setattr(module, "PROX_TOL", 1e-14)
+    for name in ("PROX_TOL", "PROX_TOL_MOST"):
+        monkeypatch.setattr(module, name, 1e-14, raising=False)
     return iterates
 
 
