@@ -181,6 +181,20 @@ def test_a_coarse_space_carries_values_along_a_ring():
     assert result.n_iter < 250  # 2500 by sweeps, as those carry them by a node each
 
 
+@pytest.mark.parametrize("weight", [1e-3, 1e-6, 1e-9])
+def test_parts_that_hang_together_by_next_to_nothing(weight):
+    """Their difference is of size 1 / weight: rounding of it is what no residual can be below."""
+    W = block_diag([ring(1200), ring(1200)], format="lil")
+    W[0, 1200] = W[1200, 0] = weight
+    B = np.zeros((2400, 1))
+    B[[600, 1800], 0] = 1.0, -1.0
+    result = laplacian_solve(csr_array(W), B)
+    assert result.certificate < 1e-6 * max(1e-6 / weight, 1.0)
+    assert result.n_iter < 3000
+    across = result.solution[0, 0] - result.solution[1200, 0]
+    np.testing.assert_allclose(across, 1 / weight, rtol=1e-5)
+
+
 def test_a_long_ring_needs_many_iterations_and_says_so():
     B = np.zeros((2000, 1))
     B[[0, 1000], 0] = 1.0, -1.0

@@ -28,6 +28,9 @@ from tvsvm.solvers._conjugate_gradients import (
 from tvsvm.solvers._partition_kernels import contract, match
 
 GROUPS, MOST_GROUPS = 2.0, 2000  # for each root of the number of nodes; their matrix is dense
+# Times the lowest residual: where parts hang together by next to nothing, rounding in the coarse
+# space grows without end after the residual was low.
+ASTRAY = 1e3
 SHRINKS = 0.95  # merging ends when more than this share of the groups is left
 
 
@@ -112,7 +115,7 @@ def deflated_gradients(
     goal: FloatArray,
     max_iter: int,
 ) -> tuple[FloatArray, int]:
-    """As `conjugate_gradients`, with directions conjugate to a coarse space.
+    """As `conjugate_gradients`, with directions conjugate to a coarse space, the best iterate.
 
     There t = (I - Fᵀ)⁻¹ p belongs to a direction p, and here s = p - t = -Fᵀ t, too: with z the
     solution for the residual r, t ← z - Zμ + βt and s ← r - z + FᵀZμ + βs.
@@ -128,6 +131,7 @@ def deflated_gradients(
     beta: FloatArray = np.zeros(columns.size)
     rr = np.einsum("ik,ik->k", r, r)
     floor = 1e-24 * rr
+    solution[:], lowest = x, residual_lengths(*graph, root, r)
     for n_iter in range(1, max_iter + 1):
         backward(*graph, r, np.zeros_like(beta), y, z)
         mu = coarse.along(z)
@@ -136,15 +140,17 @@ def deflated_gradients(
         before, rr = rr, advance(root, alpha, t, y, x, r)
         beta = np.divide(rr, before, out=np.zeros_like(rr), where=before > 0)
         if n_iter % LOOK_EVERY == 0:
-            going = (rr > floor) & (residual_lengths(*graph, root, r) > goal[columns])
+            length = residual_lengths(*graph, root, r)
+            lower = length < lowest
+            solution[:, columns[lower]] = x[:, lower]
+            lowest = np.minimum(length, lowest)
+            going = (rr > floor) & (length > goal[columns]) & (length < ASTRAY * lowest)
             if not going.all():
-                solution[:, columns] = x
                 columns = columns[going]
-                rr, beta, floor = (v[going] for v in (rr, beta, floor))
+                rr, beta, floor, lowest = (v[going] for v in (rr, beta, floor, lowest))
                 x, z, t, s, y, r = (np.ascontiguousarray(v[:, going]) for v in (x, z, t, s, y, r))
             if columns.size == 0:
                 break
-    solution[:, columns] = x
     return solution, n_iter
 
 
