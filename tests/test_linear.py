@@ -131,11 +131,12 @@ def test_columns_do_not_disturb_each_other():
         np.testing.assert_allclose(together.solution[:, k], alone, atol=1e-5 * np.abs(alone).max())
 
 
-def test_threads_give_the_same_digits(monkeypatch):
+@pytest.mark.parametrize("kind", ["sparse", "long"])
+def test_threads_give_the_same_digits(kind, monkeypatch):
     monkeypatch.setattr(linear, "_WORTH_THREADS", 1)
     rng = np.random.default_rng(0)
-    W = random_graph(0, 60, density=0.3)
-    B = rng.standard_normal((60, 7))
+    W = {"sparse": random_graph(0, 60, density=0.3), "long": ring(1500)}[kind]
+    B = rng.standard_normal((W.shape[0], 7))
     B -= B.mean(axis=0)
     solutions = []
     for number in (1, 2, 5):
@@ -193,6 +194,26 @@ def test_parts_that_hang_together_by_next_to_nothing(weight):
     assert result.n_iter < 3000
     across = result.solution[0, 0] - result.solution[1200, 0]
     np.testing.assert_allclose(across, 1 / weight, rtol=1e-5)
+
+
+@pytest.mark.parametrize("exponent", [20, 40, 60])
+def test_a_path_along_which_weights_grow_by_many_orders(exponent):
+    n = 2000
+    i, w = np.arange(n - 1), np.exp(np.linspace(0, exponent, n - 1))
+    half = coo_array((w, (i, i + 1)), shape=(n, n))
+    B = np.random.default_rng(1).standard_normal((n, 3))
+    assert laplacian_solve(half + half.T, B).converged
+
+
+def test_a_stored_zero_is_no_edge():
+    W = block_diag([ring(1000), ring(1000)], format="csr") + 0
+    i, j = np.append(W.tocoo().row, [0, 1000]), np.append(W.tocoo().col, [1000, 0])
+    stored = coo_array((np.append(W.data, [0.0, 0.0]), (i, j)), shape=(2000, 2000)).tocsr()
+    B = np.random.default_rng(0).standard_normal((2000, 1))
+    result = laplacian_solve(stored, B)
+    assert result.converged
+    np.testing.assert_allclose(result.solution, laplacian_solve(W, B).solution, atol=1e-6)
+    assert stored.nnz == W.nnz + 2
 
 
 def test_a_long_ring_needs_many_iterations_and_says_so():

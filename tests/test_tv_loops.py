@@ -82,7 +82,9 @@ def test_flow_has_the_same_digits_with_a_second_thread():
     results = []
     with Helper(True) as helper:
         results.append(solved(helper))
-        helper.give(lambda: results.append(solved(helper)))
+        begun = threading.Event()
+        helper.give(lambda: (begun.set(), results.append(solved(helper))))
+        assert begun.wait(10)  # else its owner might do it
         helper.finish()
     for result in results:
         for one, other in zip(alone, result, strict=True):

@@ -102,9 +102,14 @@ class Coarse(NamedTuple):
         return self._solved(_products(*self.image, t, self.size))
 
     def _solved(self, products: FloatArray) -> FloatArray:
-        """With a row of zeros for nodes in no group."""
-        coordinates = cho_solve(self.factor, products)
-        return np.vstack([coordinates, np.zeros((1, products.shape[1]))])
+        """With a row of zeros for nodes in no group.
+
+        One by one: together, the digits of a column would depend on how many there are.
+        """
+        solved = np.zeros((self.size + 1, products.shape[1]))
+        for k in range(products.shape[1]):
+            solved[:-1, k] = cho_solve(self.factor, products[:, k], check_finite=False)
+        return solved
 
 
 def deflated_gradients(

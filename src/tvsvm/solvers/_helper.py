@@ -101,9 +101,12 @@ class Helper:
             return self.share(work, mine, others)
         offer = _Offer(partial(work, others))
         self._offers.append(offer)
-        result = work(mine)
-        offer.take()
-        return result, offer.result()
+        try:
+            result = work(mine)
+            offer.take()
+            return result, offer.result()
+        finally:
+            self._offers.remove(offer)
 
     def give(self, work: Callable[[], None]) -> None:
         """Let work be done, by the helper or in `finish`."""

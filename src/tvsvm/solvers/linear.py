@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from tvsvm._ordering import reverse_cuthill_mckee
 from tvsvm._threads import map_batches, n_threads
 from tvsvm.results import FloatArray, IntArray, SolverResult, Status
-from tvsvm.solvers._conjugate_gradients import Scaled, conjugate_gradients, scaled
+from tvsvm.solvers._conjugate_gradients import conjugate_gradients, scaled
 from tvsvm.solvers._deflation import Coarse, deflated_gradients
 
 _FEWEST_COLUMNS = 2  # for a thread: every one walks along all edges
@@ -21,6 +20,7 @@ _WORTH_THREADS = 100_000  # values
 # Iterations after which a coarse space takes over, and rows from which on there is one. Graphs of
 # many dimensions need 30 to 40 at most; each is then half as long again.
 _BRIEFLY, _LARGE = 48, 1000
+_COARSELY = 1000  # iterations with it in a run; usual are 20 to 100
 
 # Right-hand sides, lengths of residuals to be reached, most iterations → solutions, how many
 # there were.
@@ -149,6 +149,9 @@ def _affinity(W: sparray | spmatrix) -> csr_array:
     probe = np.cos(np.arange(W.shape[0]))
     if not np.allclose(W @ probe, probe @ W, rtol=0, atol=1e-8 * W.data.max(initial=0.0)):
         raise ValueError("`W` must be symmetric. Got an asymmetric one; pass (W + W.T) / 2.")
+    if not W.data.all():
+        W = W.copy()
+        W.eliminate_zeros()  # they are no edges
     if W.diagonal().any():
         W = W - diags_array(W.diagonal(), format="csr")
         W.eliminate_zeros()
@@ -199,39 +202,23 @@ def _solve(
     B, diagonal = B[order] / column_size, (diagonal / row_size)[order]
     graph, root = scaled(W, diagonal)
 
-    deflated = _Deflated(graph, W, root, components[order])
-
-    def plain(*arguments: Any) -> tuple[FloatArray, int]:
-        return conjugate_gradients(graph, root, *arguments)
-
-    # Sweeps alone, unless they take long; and again, should the coarse space be no help.
-    ways: list[tuple[Method, int]] = [(plain, max_iter)]
-    if len(B) >= _LARGE:
-        ways = [(plain, _BRIEFLY), (deflated, max_iter), *ways]
-    U = np.zeros_like(B)
-    length = np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
-    residual = np.linalg.norm(B, axis=0) / length
-    target = np.full(B.shape[1], tol)
-    n_iter, R = 0, B
-    while (residual > target).any() and n_iter < max_iter and ways:
-        method, most = ways[0]
-        going = residual > target
-        # No more digits at a time than the recurrence of the residual can be trusted with.
-        goal = np.maximum(0.9 * target, 1e-10 * residual)[going] * length[going]
-        step, n = _by_columns(method, R[:, going], goal, min(most, max_iter - n_iter))
-        n_iter += n
-        trial = U.copy()
-        trial[:, going] += step
-        left = B - (diagonal[:, None] * trial - W @ trial)
-        now = np.linalg.norm(left, axis=0) / length
-        better = now.max() < residual.max()
-        if better:
-            U, R, residual = trial, left, now
-        if n >= most or not better:
-            ways.pop(0)
-        # Rounding in diagonal * U limits what any residual can be.
-        rounding = 4 * np.finfo(float).eps * np.linalg.norm(diagonal[:, None] * U, axis=0) / length
-        target = np.maximum(tol, rounding)
+    plain = partial(conjugate_gradients, graph, root)
+    system = _System(W, diagonal, B, tol)
+    if len(B) < _LARGE:
+        system.follow(plain, max_iter, max_iter)
+    else:
+        system.follow(plain, _BRIEFLY, max_iter)
+        coarse = None if system.solved else Coarse.of(graph, W, root, components[order])
+        if coarse is not None:
+            system.follow(partial(deflated_gradients, graph, coarse, root), _COARSELY, max_iter)
+        if not system.solved:
+            # Where weights differ too much for the coarse space, sweeps alone may get there.
+            alone = _System(W, diagonal, B, tol)
+            alone.follow(plain, max_iter, max_iter - system.n_iter)
+            spent = alone.n_iter + system.n_iter
+            system = min(alone, system, key=lambda one: one.residual.max())
+            system.n_iter = spent
+    U, residual, n_iter = system.U, system.residual, system.n_iter
     worst = float(residual.max())
     if worst <= tol:
         status = Status.CONVERGED
@@ -242,21 +229,45 @@ def _solve(
     return SolverResult(solution / row_size[:, None], status, n_iter, worst)
 
 
-class _Deflated:
-    """Conjugate gradients with a coarse space that is made when it is needed."""
+class _System:
+    """A system diag(diagonal) - W for several columns, as far as it is solved."""
 
-    def __init__(self, graph: Scaled, W: csr_array, root: FloatArray, components: IntArray) -> None:
-        self.graph, self.W, self.root, self.components = graph, W, root, components
+    def __init__(self, W: csr_array, diagonal: FloatArray, B: FloatArray, tol: float) -> None:
+        self.W, self.diagonal, self.B, self.tol = W, diagonal[:, None], B, tol
+        self.length = np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
+        self.U, self.n_iter = np.zeros_like(B), 0
+        self.residual = np.linalg.norm(B, axis=0) / self.length
+        self._left = B
 
-    @cached_property
-    def coarse(self) -> Coarse | None:
-        return Coarse.of(self.graph, self.W, self.root, self.components)
+    @property
+    def solved(self) -> bool:
+        """Whether no residual is larger than the tolerance."""
+        return bool((self.residual <= self.tol).all())
 
-    def __call__(self, R: FloatArray, goal: FloatArray, max_iter: int) -> tuple[FloatArray, int]:
-        """No step at all if there is no such space."""
-        if self.coarse is None:
-            return np.zeros_like(R), 0
-        return deflated_gradients(self.graph, self.coarse, self.root, R, goal, max_iter)
+    def follow(self, method: Method, most: int, max_iter: int) -> None:
+        """Let a method run, restarted as long as the true residual falls, or until it took long.
+
+        That is `most` iterations in a run, or `max_iter` in all.
+        """
+        target = np.full_like(self.residual, self.tol)
+        n = 0
+        while (self.residual > target).any() and self.n_iter < max_iter and n < most:
+            going = self.residual > target
+            # No more digits at a time than the recurrence of the residual can be trusted with.
+            goal = np.maximum(0.9 * target, 1e-10 * self.residual) * self.length
+            run = min(most, max_iter - self.n_iter)
+            step, n = _by_columns(method, self._left[:, going], goal[going], run)
+            self.n_iter += n
+            trial = self.U.copy()
+            trial[:, going] += step
+            left = self.B - (self.diagonal * trial - self.W @ trial)
+            residual = np.linalg.norm(left, axis=0) / self.length
+            if residual.max() >= self.residual.max():
+                return
+            self.U, self._left, self.residual = trial, left, residual
+            # Rounding in diagonal * U limits what another run could gain.
+            size = np.linalg.norm(self.diagonal * trial, axis=0) / self.length
+            target = np.maximum(self.tol, 4 * np.finfo(float).eps * size)
 
 
 def _by_columns(
