@@ -6,7 +6,12 @@ import pytest
 from tvsvm.tables import open_table
 from tvsvm.tables.base import TableError
 from tvsvm.tables.cells import day, numbers, object_array, vector
-from tvsvm.tables.classes import check_classes, count_classes, read_classes
+from tvsvm.tables.classes import (
+    check_classes,
+    count_classes,
+    read_classes,
+    words_for_nothing,
+)
 from tvsvm.tables.features import BlockScaler, FeatureReader
 from tvsvm.tables.profile import scan
 from tvsvm.tables.roles import choose_roles, label_column, new_names
@@ -126,6 +131,24 @@ def test_classes():
     assert read_classes([1, "1b", None]).tolist() == ["1", "1b", None]
     assert read_classes(["x", "todo"], unlabeled="todo").tolist() == ["x", None]
     assert count_classes(read_classes(["b", "a", "b", ""])) == {"a": 1, "b": 2}
+
+
+def test_words_for_nothing_are_classes_if_another_text_means_unknown():
+    cells = ["none", "low", "", "NA", None]
+    assert read_classes(cells).tolist() == [None, "low", None, None, None]
+    assert read_classes(cells, unlabeled="").tolist() == ["none", "low", None, "NA", None]
+    assert words_for_nothing(cells) == ["NA", "none"]
+    assert words_for_nothing(["NA", "low", "NA"]) == []  # nothing else says what is unknown
+
+
+@pytest.mark.parametrize("cell", ["9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00+05:00"])
+def test_the_first_and_last_day_there_is(cell):
+    assert abs(day(cell)) > 700_000
+
+
+@pytest.mark.parametrize("cell", ["[" * 100_000, f"[1{'0' * 400}, 2]"])
+def test_lists_beyond_all_bounds_are_no_vectors(cell):
+    assert vector(cell) is None
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 
-from tvsvm import TVRLS, CheegerRLS, CheegerSVM, LapRLS
+from tvsvm import TVRLS, AutoTV, CheegerRLS, CheegerSVM, LapRLS
 from tvsvm.kernel import RKHS
 from tvsvm.labels import codes_of, distributions_of
 from tvsvm.methods.cheeger import softened
@@ -31,6 +31,18 @@ def test_errors_are_where_confidence_is_low(Classifier, digits):
     wrong = (model.transduction_ != truth)[y < 0][np.argsort(confidence, kind="stable")]
     tenth = len(wrong) // 10
     assert wrong[:tenth].mean() > 4 * wrong[tenth:].mean()
+
+
+@pytest.mark.parametrize("n_rows", [300, 3000])
+def test_the_recommended_classifier_is_not_sure_of_what_it_misses(n_rows):
+    X, truth = make_blobs(n_rows, centers=3 * np.eye(4)[:3], random_state=0)
+    y = np.where(np.arange(n_rows) < 30, truth, -1)
+    model = AutoTV(random_state=0).fit(X, y)
+    confidence = model.label_distributions_.max(axis=1)
+    wrong = model.transduction_ != truth
+    assert 0.01 < wrong.mean() < 0.2
+    assert confidence[wrong].mean() < confidence[~wrong].mean() - 0.05
+    assert confidence[wrong].mean() < 0.9
 
 
 @pytest.mark.parametrize("Classifier", [CheegerRLS, CheegerSVM])

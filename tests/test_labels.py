@@ -145,3 +145,10 @@ def test_distributions_by_hand():
 def test_two_class_probabilities_rise_with_the_value(f):
     P = distributions_of(np.sort(f)[:, None], 2)
     assert (np.diff(P[:, 1]) >= 0).all()
+
+
+@pytest.mark.parametrize("big", [2**63, 2**53])
+def test_integers_that_no_number_of_64_bits_tells_apart(big):
+    y = [big + 1, big, -7 if big > 2**60 else 7.0, None]
+    with pytest.raises(ValueError, match="stay different"):
+        read_labels(np.array(y, dtype=object), 4)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import tracemalloc
 from pathlib import Path
 
@@ -311,3 +312,18 @@ def test_places_that_cannot_be_written(tmp_path):
     ]:
         with pytest.raises(TableError, match=sentence):
             check_writable(Path(path), option="--out", force=False)
+
+
+def test_neither_devices_nor_folders_of_others_are_written_to(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TableError, match="no usual file"):
+        check_writable(tmp_path / "pipe", option="--report", force=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    with pytest.raises(TableError, match="may not write"):
+        check_writable(tmp_path / "new.csv", option="--out", force=False)
+
+
+def test_an_encoding_that_nobody_knows(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TableError, match="one that Python knows"):
+        open_table(tmp_path / "t.csv", encoding="foo")

@@ -147,7 +147,12 @@ def _as_classes(known: NDArray[Any]) -> NDArray[Any]:
     """Return the known labels as an array that can be sorted; refuse what cannot be classes."""
     if known.dtype == object and not all(isinstance(value, str) for value in known):
         kinds = sorted({type(value).__name__ for value in known})
-        known = np.array(known.tolist()) if "str" not in kinds else known
+        given, known = known, np.array(known.tolist()) if "str" not in kinds else known
+        if known.dtype.kind == "f" and len(np.unique(known)) < len(set(given.tolist())):
+            raise ValueError(
+                "`y` must hold classes that stay different as numbers of 64 bits. Got integers "
+                "beyond; convert them, e.g. by y.astype(str)."
+            )
         if known.dtype.kind not in "biuf" or known.ndim != 1:
             raise ValueError(
                 f"Unknown label type: `y` must hold numbers, booleans or strings, all of one kind. "

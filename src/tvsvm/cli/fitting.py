@@ -57,7 +57,8 @@ class Choices:
         }
         if "n_jobs" in known:
             parameters["n_jobs"] = self.jobs
-        return family(random_state=self.seed, **parameters)
+        # Unknown is None: the table knows what its unknown cells are, and -1 may be a class of it.
+        return family(random_state=self.seed, unlabeled="", **parameters)
 
 
 def fit(study: Study, choices: Choices, console: Console) -> KernelClassifier:
@@ -122,7 +123,9 @@ def _methods_with(parameter: str) -> str:
 
 
 def _check_metric(metric: str | None) -> None:
-    known = sorted({"euclidean", "cosine", *VALID_METRICS["brute"]} - {"precomputed"})
+    # The others need more than rows: distances, a matrix, variances.
+    useless = {"precomputed", "mahalanobis", "seuclidean"}
+    known = sorted({"euclidean", "cosine", *VALID_METRICS["brute"]} - useless)
     if metric is not None and metric not in known:
         raise UserError(f"--metric must be one of {', '.join(known)}. Got {metric!r}; correct it.")
 

@@ -112,8 +112,8 @@ Unlabeled = Annotated[
     str | None,
     typer.Option(
         "--unlabeled",
-        help="Text that stands for an unknown label, besides empty cells. In a column without "
-        "gaps it is -1.",
+        help="Text that stands for an unknown label, besides empty cells. By default words such as "
+        "NA and none, and in a column without gaps -1.",
         rich_help_panel=TABLE,
     ),
 ]

@@ -15,7 +15,12 @@ from tvsvm.results import BoolArray, IntArray
 from tvsvm.tables import open_table
 from tvsvm.tables.base import Table, told
 from tvsvm.tables.cells import text
-from tvsvm.tables.classes import check_classes, count_classes, read_classes
+from tvsvm.tables.classes import (
+    check_classes,
+    count_classes,
+    read_classes,
+    words_for_nothing,
+)
 from tvsvm.tables.features import FeatureReader
 from tvsvm.tables.profile import Profile, scan
 from tvsvm.tables.roles import Roles, choose_roles, label_column
@@ -175,5 +180,13 @@ def _read_rows(
                 ids += map(text, chunk.cells(roles.ids[0]).tolist())
             start = rows.stop
     assert X is not None  # a table without rows was refused
-    y = read_classes(cells, unlabeled=request.unlabeled) if roles.label else np.full(n_rows, None)
+    if roles.label is None:
+        cells = [None] * n_rows
+    words = words_for_nothing(cells) if request.unlabeled is None else []
+    if words:
+        console.note(
+            f"{', '.join(map(repr, words))} in column {roles.label!r} was read as no label, like "
+            "empty cells; if it is a class, pass --unlabeled ''"
+        )
+    y = read_classes(cells, unlabeled=request.unlabeled)
     return Study(table, names, roles, reader, X, y, count_classes(y), ids, lines)

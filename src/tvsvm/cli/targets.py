@@ -36,7 +36,10 @@ class Targets:
             )
         if not in_place:
             if table.resolve() == path.resolve():
-                raise UserError(f"--out {table} is the input; pass --in-place to write over it.")
+                raise UserError(
+                    f"--out {table} is the input; pass another name, or --in-place "
+                    "to `tvsvm label`."
+                )
             check_writable(table, option="--out", force=force)
         if model is not None:
             check_writable(model, option="--save-model", force=force)

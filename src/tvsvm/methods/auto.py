@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tvsvm.losses import Squared
+from tvsvm.methods.cheeger import softened
 from tvsvm.methods.judging import (
     FEW_MISSED,
     MOST_FOLDS,
@@ -176,7 +177,9 @@ class _Candidates:
         found = {name: self.run(name) for name in say}
         lead = max(found.values(), key=lambda result: not result.converged)
         if len(say) == 1:
-            return lead
+            # The iteration may have ended where it began: a partition is sure of every row.
+            is_cut = bool(np.isin(lead.solution, (0.0, 1.0)).all())
+            return softened(self.problem, lead) if is_cut else lead
 
         def total(part: str) -> FloatArray:
             return np.sum([say[name] * getattr(found[name], part) for name in say], axis=0)

@@ -35,9 +35,14 @@ def each(function: Callable[[Any], T], cells: Sequence[Any]) -> list[T]:
 
 
 def is_missing(cell: Any) -> bool:
+    """Whether a cell holds nothing, or a word for nothing."""
+    return is_empty(cell) or (isinstance(cell, str) and cell.strip().lower() in MISSING)
+
+
+def is_empty(cell: Any) -> bool:
     """Whether a cell holds nothing."""
     if isinstance(cell, str):
-        return cell.strip().lower() in MISSING
+        return not cell.strip()
     if isinstance(cell, list | np.ndarray | dict):
         return False
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or bool(cell != cell)
@@ -63,7 +68,10 @@ def day(cell: Any) -> float:
     if isinstance(cell, str):
         cell = _parsed_date(cell.strip())
     if isinstance(cell, datetime):  # and pandas' Timestamp
-        naive = cell.astimezone(UTC).replace(tzinfo=None) if cell.tzinfo else cell
+        try:
+            naive = cell.astimezone(UTC).replace(tzinfo=None) if cell.tzinfo else cell
+        except OverflowError:  # the last day there is, for "never"
+            naive = cell.replace(tzinfo=None)
         return (naive - EPOCH).total_seconds() / SECONDS_A_DAY
     return float((cell - EPOCH.date()).days) if isinstance(cell, date) else np.nan
 
@@ -84,13 +92,13 @@ def vector(cell: Any) -> FloatArray | None:
             return None
         try:
             cell = json.loads(cell)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if not isinstance(cell, list | tuple | np.ndarray) or not len(cell):
         return None
     try:
         values = np.asarray(cell, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return values if values.ndim == 1 and np.isfinite(values).all() else None
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvsvm.tables.base import TableError
-from tvsvm.tables.cells import each, is_missing, object_array, text
+from tvsvm.tables.cells import each, is_empty, is_missing, object_array
 
 # Beyond, fractions are measurements, and labels that are all different are no classes.
 MOST_FRACTIONS = 20
@@ -17,10 +17,11 @@ MOST_SINGLES = 100
 def read_classes(cells: Sequence[Any], *, unlabeled: str | None = None) -> NDArray[Any]:
     """Class of each row, None where it has none.
 
-    A missing cell is no label, nor is the text `unlabeled`. If that is not given and there are no
-    missing cells, -1 is no label, as scikit-learn has it.
+    An empty cell is no label, nor is the text `unlabeled`. If that is not given, words such as "NA"
+    are none either and, if all cells hold something else, -1, as scikit-learn has it.
     """
-    known = each(lambda cell: None if is_missing(cell) else _plain(cell), cells)
+    missing = is_missing if unlabeled is None else is_empty
+    known = each(lambda cell: None if missing(cell) else _plain(cell), cells)
     if unlabeled is not None:
         known = [None if cell is not None and str(cell) == unlabeled else cell for cell in known]
     if unlabeled is None and None not in known:
@@ -29,6 +30,13 @@ def read_classes(cells: Sequence[Any], *, unlabeled: str | None = None) -> NDArr
     if len(kinds) > 1:  # as 1 and "1b" in a sheet
         known = [None if cell is None else str(cell) for cell in known]
     return object_array(known)
+
+
+def words_for_nothing(cells: Sequence[Any]) -> list[str]:
+    """Words such as "none" that stand beside empty cells, and might be classes."""
+    different = {cell for cell in cells if isinstance(cell, str)}
+    words = sorted({cell.strip() for cell in different if is_missing(cell)} - {""})
+    return words if any(map(is_empty, cells)) else []
 
 
 def count_classes(y: NDArray[Any]) -> dict[Any, int]:
@@ -69,7 +77,7 @@ def _plain(cell: Any) -> Any:
         cell = cell.item()
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
-    return cell if isinstance(cell, bool | int | float) else text(cell)
+    return cell if isinstance(cell, bool | int | float) else str(cell).strip()
 
 
 def _is_fraction(cell: Any) -> bool:

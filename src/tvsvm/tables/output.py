@@ -23,7 +23,7 @@ def replacing(path: Path) -> Iterator[Path]:
         )
     except OSError as error:
         raise TableError(
-            f"{path} cannot be written ({error.strerror}); choose another --out."
+            f"{path} cannot be written ({error.strerror}); choose another place."
         ) from error
     os.close(handle)
     temporary = Path(name)
@@ -36,7 +36,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise TableError(
-            f"{path} cannot be written, the disk is full; make room or choose another --out, "
+            f"{path} cannot be written, the disk is full; make room or choose another place, "
             "nothing was changed."
         ) from error
     finally:
@@ -45,11 +45,15 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path, *, option: str, force: bool) -> None:
-    """Refuse a place that holds a file already, or is in no folder, before any work is done."""
+    """Refuse a place that holds something already, or is in no folder, before any work is done."""
     if not path.parent.is_dir():
         raise TableError(f"{option} {path} is in a folder that does not exist; make it first.")
     if path.is_dir():
         raise TableError(f"{option} {path} is a folder; pass the name of a file.")
+    if path.exists() and not path.is_file():  # a device or a pipe would be gone
+        raise TableError(f"{option} {path} is no usual file; pass the name of one.")
+    if not os.access(path.resolve().parent, os.W_OK):
+        raise TableError(f"{option} {path} is in a folder you may not write to; pass another.")
     if path.exists() and not force:
         raise TableError(f"{path} exists already; pass --force to replace it, or another {option}.")
 

@@ -1,5 +1,6 @@
 """CSV and TSV: the user's text is never rewritten, new cells are put at the end of each record."""
 
+import codecs
 import csv
 import re
 from collections import Counter
@@ -40,6 +41,13 @@ class TextTable:
 
     def __init__(self, path: Path, *, encoding: str = "utf-8") -> None:
         self.path = path
+        try:
+            codecs.lookup(encoding)
+        except LookupError as error:
+            raise TableError(
+                f"--encoding must be one that Python knows. Got {encoding!r}; pass for example "
+                "utf-8, utf-16 or cp1252."
+            ) from error
         self.encoding = encoding
         self._decimal = "."
         self._stamp = stamp(path)
