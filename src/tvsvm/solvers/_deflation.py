@@ -35,15 +35,12 @@ SHRINKS = 0.95  # merging ends when more than this share of the groups is left
 
 
 class Coarse(NamedTuple):
-    """Functions Z that are constant, but for the scaling, on one group of nodes each.
-
-    Arguments in threes are sparse arrays by rows: where these begin, columns, entries.
-    """
+    """Functions Z that are constant, but for the scaling, on one group of nodes each."""
 
     group: IntArray  # of each node, `size` if it is in none
     value: FloatArray  # of its function there
-    image: tuple[IntArray, IntArray, FloatArray]  # (I - F - Fᵀ) Z
-    above: tuple[IntArray, IntArray, FloatArray]  # Fᵀ Z
+    image: csr_array  # (I - F - Fᵀ) Z
+    above: csr_array  # Fᵀ Z
     factor: tuple[FloatArray, bool]  # Cholesky, of Zᵀ (I - F - Fᵀ) Z
     size: int
 
@@ -89,7 +86,7 @@ class Coarse(NamedTuple):
             factor = cho_factor((Z.T @ image).toarray())
         except LinAlgError:  # weights of too different sizes
             return None
-        return cls(group, value, _arrays(image), _arrays(above), factor, kept.size)
+        return cls(group, value, image, above, factor, kept.size)
 
     def part(self, rows: FloatArray) -> FloatArray:
         """Coordinates of the function of the space that has the same products with the Z."""
@@ -99,7 +96,7 @@ class Coarse(NamedTuple):
 
     def along(self, t: FloatArray) -> FloatArray:
         """Coordinates of the part of t that is not conjugate to the Z."""
-        return self._solved(_products(*self.image, t, self.size))
+        return self._solved(self.image.T @ t)
 
     def _solved(self, products: FloatArray) -> FloatArray:
         """With a row of zeros for nodes in no group.
@@ -130,17 +127,32 @@ def deflated_gradients(
     b = R * root[:, None]
     start = coarse.part(b)
     x = np.where(root > 0, 1.0, 0.0)[:, None] * start[coarse.group]
-    b -= _times(*coarse.image, start)
+    b -= coarse.image @ start[:-1]
     z, t, s, y, r = (np.zeros_like(R) for _ in range(5))
     forward(*graph, b, t, r)
     beta: FloatArray = np.zeros(columns.size)
+    above = coarse.above
     rr = np.einsum("ik,ik->k", r, r)
     floor = 1e-24 * rr
     solution[:], lowest = x, residual_lengths(*graph, root, r)
     for n_iter in range(1, max_iter + 1):
         backward(*graph, r, np.zeros_like(beta), y, z)
         mu = coarse.along(z)
-        pq = _direct(*graph, coarse.group, coarse.value, *coarse.above, mu, beta, r, z, t, s, y)
+        pq = _direct(
+            *graph,
+            coarse.group,
+            coarse.value,
+            above.indptr,
+            above.indices,
+            above.data,
+            mu,
+            beta,
+            r,
+            z,
+            t,
+            s,
+            y,
+        )
         alpha = np.divide(rr, pq, out=np.zeros_like(rr), where=(rr > floor) & (pq > 0))
         before, rr = rr, advance(root, alpha, t, y, x, r)
         beta = np.divide(rr, before, out=np.zeros_like(rr), where=before > 0)
@@ -176,34 +188,6 @@ def _merged(W: csr_array, wanted: int) -> IntArray:
         sizes = np.bincount(coarse, sizes, count).astype(np.float64)
         group = coarse[group]
     return group
-
-
-def _arrays(matrix: csr_array) -> tuple[IntArray, IntArray, FloatArray]:
-    return matrix.indptr, matrix.indices, matrix.data
-
-
-@kernel
-def _products(
-    indptr: IntArray, indices: IntArray, values: FloatArray, t: FloatArray, size: int
-) -> FloatArray:
-    """The transposed sparse array times t."""
-    products = np.zeros((size, t.shape[1]))
-    for i in range(len(t)):
-        for e in range(indptr[i], indptr[i + 1]):
-            for k in range(t.shape[1]):
-                products[indices[e], k] += values[e] * t[i, k]
-    return products
-
-
-@kernel
-def _times(indptr: IntArray, indices: IntArray, values: FloatArray, mu: FloatArray) -> FloatArray:
-    """The sparse array times mu."""
-    result = np.zeros((indptr.size - 1, mu.shape[1]))
-    for i in range(len(result)):
-        for e in range(indptr[i], indptr[i + 1]):
-            for k in range(mu.shape[1]):
-                result[i, k] += values[e] * mu[indices[e], k]
-    return result
 
 
 @kernel
