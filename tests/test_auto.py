@@ -13,7 +13,7 @@ from tvsvm.losses import Squared
 from tvsvm.methods.auto import _from_the_cut, _short
 from tvsvm.methods.judging import against_the_cut
 from tvsvm.methods.partition import PartitionSearch
-from tvsvm.methods.total_variation import TVStrengths, from_partition
+from tvsvm.methods.total_variation import TVStrengths, from_partition, many_classes
 from tvsvm.problem import Problem
 
 
@@ -271,8 +271,8 @@ def test_corrections_are_neither_counted_nor_held_back():
     assert clone(model).fit(X, y).report_["corrections"] == ()
 
 
-@pytest.mark.parametrize("by_ratio", [False, True])
-def test_rows_have_parts_to_themselves_only_where_the_cut_is_trusted(by_ratio):
+@pytest.mark.parametrize("method", [from_partition, many_classes])
+def test_rows_have_parts_to_themselves_only_where_the_cut_is_trusted(method):
     asked = []
 
     class Spied(Squared):
@@ -284,16 +284,9 @@ def test_rows_have_parts_to_themselves_only_where_the_cut_is_trusted(by_ratio):
     graph = knn_graph(X).scaled(mean_degree=1.0)
     rows = np.array([np.flatnonzero(y == k)[0] for k in range(3)])
     problem = Problem(RKHS(X, n_components=10), rows, np.eye(3), np.ones(3), graph)
-    found = from_partition(
-        problem,
-        Spied(1.0),
-        np.eye(3)[y],
-        TVStrengths(0.2, 0.05, 0.3),
-        by_ratio=by_ratio,
-        tol=1e-3,
-        max_iter=5,
-    )
-    assert asked == [not by_ratio]
+    strengths = TVStrengths(0.2, 0.05, 0.3)
+    found = method(problem, Spied(1.0), np.eye(3)[y], strengths, tol=1e-3, max_iter=5)
+    assert asked == [method is many_classes]
     assert np.mean(found.solution.argmax(axis=1) == y) > 0.95
 
 
@@ -301,11 +294,16 @@ def test_rows_have_parts_to_themselves_only_where_the_cut_is_trusted(by_ratio):
 def test_cuts_of_many_classes_are_sought_on_the_confirmed_graph(n_classes, monkeypatch):
     seen = []
 
-    def spy(problem, *args, **kwargs):
-        seen.append(problem.graph)
-        return from_partition(problem, *args, **kwargs)
+    class Spied(PartitionSearch):
+        def everywhere(self, near):
+            seen.append(self._graph)
+            return super().everywhere(near)
 
-    monkeypatch.setattr("tvsvm.methods.auto.from_partition", spy)
+        def again(self, last):
+            seen.append(self._graph)
+            return super().again(last)
+
+    monkeypatch.setattr("tvsvm.methods.auto.PartitionSearch", Spied)
     X, truth = make_blobs(90, centers=np.eye(3)[:n_classes] * 20, n_features=3, random_state=0)
     y = np.full(90, -1)
     for k in range(n_classes):

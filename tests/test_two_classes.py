@@ -94,7 +94,7 @@ def test_a_small_class_is_found(draw):
     assert error(AutoTV(), X, truth, draw_labels(truth, 1, draw)) < 3
 
 
-def test_a_short_cut_is_sought_from_two_starts(monkeypatch):
+def test_a_short_cut_is_sought_from_three_starts(monkeypatch):
     X, truth = two_moons()
     problem = problem_of(X, truth, draw_labels(truth, 1, 0))
     starts = []
@@ -108,7 +108,70 @@ def test_a_short_cut_is_sought_from_two_starts(monkeypatch):
     )
     options = {"lam": 0.1, "r": 0.1, "tol": 1e-2}
     balanced_cut(problem, Squared(10.0), **options)
-    assert len(starts) == 2
+    assert len(starts) == 3  # Poisson learning, an eigenvector, the search
+
+
+def fitted_without_labels(K, rows, s):
+    """Values at `rows` of the kernel ridge regression of s on the other rows: slow and obvious."""
+    others = np.setdiff1d(np.arange(len(s)), rows)
+    coef = np.linalg.solve(K[np.ix_(others, others)] + np.eye(len(others)), s[others])
+    return K[np.ix_(rows, others)] @ coef
+
+
+@pytest.mark.parametrize("n_components", [None, 30])
+def test_the_kernel_says_which_side_labels_belong_to(n_components):
+    X, truth = two_gaussians(150, 4, 3.0, 0.4)
+    rows = np.sort(draw_labels(truth, 3, 0))
+    one = problem_of(X, truth, rows)
+    space = RKHS(X, unit_diagonal=True, n_components=n_components, random_state=0)
+    sides = TwoSided(Problem(space, rows, one.targets, one.weights, one.graph), one.graph)
+    part = (np.random.default_rng(0).random(150) < 0.3).astype(int)
+    ends = sides._ends(part)
+    values = fitted_without_labels(space.features @ space.features.T, rows, 2.0 * part - 1)
+    for k in (0, 1):
+        mean = values[truth[rows] == k].mean()
+        assert ends[k, 1] - ends[k, 0] == pytest.approx(mean, abs=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [np.eye(60), np.ones((60, 60))], ids=["identity", "constant"])
+def test_walks_are_heard_where_the_kernel_says_nothing(kernel):
+    X, truth = two_gaussians(60, 2, 8.0, 0.5)
+    rows = np.sort(draw_labels(truth, 1, 0))
+    one = problem_of(X, truth, rows)
+    space = RKHS(kernel, kernel="precomputed")
+    sides = TwoSided(Problem(space, rows, one.targets, one.weights, one.graph), one.graph)
+    right, wrong = (both_sides(sign * (2.0 * truth[:, None] - 1)) for sign in (1, -1))
+    assert sides.price(right) < sides.price(wrong) - 0.4
+
+
+def test_many_labels_need_no_kernel(monkeypatch):
+    monkeypatch.setattr("tvsvm.methods.partition.HEARD", 5)
+    monkeypatch.setattr("tvsvm.methods.partition._as_the_kernel_sees", None)  # not to be called
+    X, truth = two_gaussians(60, 2, 8.0, 0.5)
+    problem = problem_of(X, truth, np.sort(draw_labels(truth, 3, 0)))
+    right = both_sides(2.0 * truth[:, None] - 1)
+    assert TwoSided(problem, problem.graph).price(right) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_sides_with_each_other_s_names_are_exchanged(monkeypatch):
+    X, truth = two_moons()
+    problem = problem_of(X, truth, draw_labels(truth, 1, 0))
+    right = 2.0 * truth[:, None] - 1
+    monkeypatch.setattr(two_classes, "first_guesses", lambda *args: [-right])
+    # The search, too, is led to the wrong names.
+    monkeypatch.setattr(TwoSided, "search", lambda self, start: (both_sides(-right), []))
+    found = balanced_cut(problem, Squared(10.0), lam=0.1, r=0.1, tol=1e-2)
+    assert np.mean(np.sign(found.solution) == right) > 0.97
+
+
+def test_a_short_cut_is_found_where_poisson_learning_leads_to_a_long_one(monkeypatch):
+    X, truth = two_moons()
+    problem = problem_of(X, truth, draw_labels(truth, 1, 0))
+    right = 2.0 * truth[:, None] - 1
+    noise = np.random.default_rng(0).standard_normal(right.shape)
+    monkeypatch.setattr(two_classes, "first_guesses", lambda *args: [noise, right, -right])
+    found = balanced_cut(problem, Squared(10.0), lam=0.1, r=0.1, tol=1e-2)
+    assert np.mean(np.sign(found.solution) == right) > 0.97
 
 
 def test_one_function_and_two_say_the_same():

@@ -18,15 +18,15 @@ from tvsvm.results import FloatArray
 
 @with_parameters
 class AutoTV(GraphClassifier):
-    """Recommended: total variation where classes are clusters, smoother functions where not.
+    """Recommended: a balanced cut where classes are clusters, smoother functions where not.
 
     min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ S(f),
 
-    over labelled rows i, for four terms S that compete: none (RLS; also with an intercept, each
-    class against each other one, λ/η by leave-one-out), the graph Laplacian (LapRLS), weak total
-    variation from Poisson learning, and total variation from a partition of low balanced ratio Σ_k
-    cut_k / B_k (TVRLS on edges that common neighbours confirm, see `Graph.confirmed`; for two
-    classes the ratio itself, CheegerRLS). The favourite is the last, or the third if the cut
+    over labelled rows i, for terms S that compete: none (RLS; also with an intercept, each class
+    against each other one, λ/η by leave-one-out), the graph Laplacian (LapRLS) and weak total
+    variation from Poisson learning; and with them a partition of low balanced ratio Σ_k cut_k / B_k
+    with the labels in their classes (sought on edges that common neighbours confirm, see
+    `Graph.confirmed`; for two classes CheegerRLS). The favourite is the last, or the third if it
     crosses more than a twentieth of the edge weight (more than two classes) or leaves some classes
     next to nothing; then the last is out. If there are labels to spare, folds of them are held
     back. A short cut that misses at most 15 % of them is the answer; otherwise functions are

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tvsvm.losses import Squared
+from tvsvm.methods.candidates import Candidate, lowest
 from tvsvm.methods.cheeger import softened
 from tvsvm.methods.judging import (
     FEW_MISSED,
@@ -40,14 +41,13 @@ from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import balanced_cut, by_one_function
 from tvsvm.problem import MethodResult, Problem
-from tvsvm.results import FloatArray
+from tvsvm.results import FloatArray, Status
 from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
-WEAK, STRONG = TVStrengths(LAM, 0.05, R), TVStrengths(LAM, 1.2, 1.0)
+WEAK = TVStrengths(LAM, 0.05, R)
 BOTH = 1.5  # shares of the limits on cut and unevenness that together are too much, too
 UNEVEN = 0.01  # loss of evenness by a search that counts for something
-ENOUGH = 5  # times `tol`: from a partition of low ratio little happens after that for long
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
 METHODS = ("smooth", "laplacian", "kernel", "pairs", "balanced")
 # What has the same say as the favourite where labels are too few to judge.
@@ -64,8 +64,7 @@ class Choice:
     ----------
     method : str
         The one with the largest say: "kernel", "pairs", "laplacian", "smooth" (weak total variation
-        from Poisson learning) or "balanced" (total variation from a partition of low ratio; for two
-        classes the cut of low ratio itself).
+        from Poisson learning) or "balanced" (a partition, or cut in two, of low ratio).
     reason : str
         One sentence.
     say : dict
@@ -177,7 +176,7 @@ class _Candidates:
         found = {name: self.run(name) for name in say}
         lead = max(found.values(), key=lambda result: not result.converged)
         if len(say) == 1:
-            # The iteration may have ended where it began: a partition is sure of every row.
+            # A partition is sure of every row.
             is_cut = bool(np.isin(lead.solution, (0.0, 1.0)).all())
             return softened(self.problem, lead) if is_cut else lead
 
@@ -197,7 +196,7 @@ class _Candidates:
         """One of them, by its name, for parts of the problem and only where labels were held back.
 
         Pairs gain by that, being many. Of a balanced cut the partition near a first guess is
-        judged: what follows, a long search and total variation, changes too few rows to matter.
+        judged: what follows, a long search, changes too few rows to matter.
         """
         if name == "pairs":
             return pairwise_at
@@ -219,9 +218,9 @@ class _Candidates:
         return self._near(self.problem)
 
     @cached_property
-    def far(self) -> FloatArray:
-        """A balanced cut that a longer search finds, for c > 2."""
-        return self._partitions.everywhere(self.near)[0]
+    def _far(self) -> tuple[FloatArray, list[float]]:
+        """A balanced cut that a longer search finds, for c > 2, and its falling energies."""
+        return self._partitions.everywhere(self.near)
 
     @cached_property
     def astray(self) -> bool:
@@ -232,9 +231,9 @@ class _Candidates:
         """
         if self.searched is not None:
             return False
-        loss = loss_of_evenness(shares_of(self.far), shares_of(self.near))
-        price = self._partitions.price
-        return loss > UNEVEN and price(self.far) >= price(self.near)
+        far, price = self._far[0], self._partitions.price
+        loss = loss_of_evenness(shares_of(far), shares_of(self.near))
+        return loss > UNEVEN and price(far) >= price(self.near)
 
     def kernel(self, problem: Problem) -> MethodResult:
         """RLS."""
@@ -255,20 +254,19 @@ class _Candidates:
     def smooth(self, problem: Problem) -> MethodResult:
         """Weak total variation from a first guess."""
         start = rounded(problem, self._guess(problem))
-        return from_partition(problem, Squared(ETA), start, WEAK, by_ratio=True, **self.options)
+        return from_partition(problem, Squared(ETA), start, WEAK, **self.options)
 
     def balanced(self, problem: Problem) -> MethodResult:
-        """Total variation from a partition of low ratio, Cheeger's cut for two classes."""
+        """A partition of low ratio, found by a search, or Cheeger's cut for two classes."""
         if problem.n_columns == 2:
             whole = problem is self.problem
             return self._one_cut if whole else self._cut(problem)
         if self.searched is not None:
-            start, _ = self._partitions.again(self.searched)
+            partition, path = self._partitions.again(self.searched)
         else:
-            start = self.far
-        options = {**self.options, "tol": ENOUGH * self.options["tol"]}
-        on_confirmed = replace(problem, graph=self.graph.confirmed)
-        return from_partition(on_confirmed, Squared(ETA), start, STRONG, **options)
+            partition, path = self._far
+        found = Candidate(partition, path[-1], 0.0, len(path), Status.CONVERGED, path)
+        return lowest(problem, [found], LAM)
 
     def _near(self, problem: Problem) -> FloatArray:
         return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)[0]

