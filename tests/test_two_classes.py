@@ -246,10 +246,11 @@ def spirals(n_rows):
     return arms + 0.2 * rng.standard_normal((n_rows, 2)), y
 
 
+# Of 1000 rows: without the search of partitions more methods go astray than on 2000.
 LONG_CLUSTERS = {
     "moons": make_moons(1000, noise=0.1, random_state=0),
-    "circles": make_circles(2000, noise=0.1, factor=0.5, random_state=0),
-    "spirals": spirals(2000),
+    "circles": make_circles(1000, noise=0.1, factor=0.5, random_state=0),
+    "spirals": spirals(1000),
 }
 
 
