@@ -11,7 +11,6 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from test_losses import LOSSES, make_problem
 from test_tv_methods import best_function, prox, recorded_iterates
-from threadpoolctl import threadpool_limits
 
 from tvsvm import TVRLS, TVSVM, CheegerRLS, CheegerSVM, LapRLS
 from tvsvm.losses import Squared
@@ -20,18 +19,13 @@ from tvsvm.methods.cheeger import cheeger
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.solvers import simplex_projection
 
+pytestmark = pytest.mark.usefixtures("single_thread")
 LAM, R, STEP = 0.2, 0.3, 0.1
 BALANCED = [TVRLS, TVSVM, CheegerRLS, CheegerSVM]
 each_loss = pytest.mark.parametrize("loss", LOSSES)
 each_method = pytest.mark.parametrize("Classifier", BALANCED)
 columns_one_and_three = pytest.mark.parametrize("columns", [1, 3])
 two_and_three_classes = pytest.mark.parametrize("n_classes", [2, 3])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(1):
-        yield
 
 
 def blobs(n_classes, *, n_rows=78, seed=0):

@@ -9,17 +9,10 @@ from classifiers import each_classifier, make_rows, two_and_three_classes
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
-from threadpoolctl import threadpool_limits
 
 from tvsvm import RLS, SVM, TVRLS, LapRLS, LapSVM
 
-
-@pytest.fixture(autouse=True, scope="module")
-def single_thread():
-    with threadpool_limits(1):  # threads are no help for these few rows
-        yield
-
-
+pytestmark = pytest.mark.usefixtures("single_thread")
 # ---- what is found -----------------------------------------------------------------------------
 
 

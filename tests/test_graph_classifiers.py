@@ -7,17 +7,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import rbf_kernel
-from threadpoolctl import threadpool_limits
 
 from tvsvm import RLS, SVM, LapRLS, LapSVM, knn_graph
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 
-
-@pytest.fixture(autouse=True, scope="module")
-def single_thread():
-    with threadpool_limits(1):  # threads are no help for these few rows
-        yield
+pytestmark = pytest.mark.usefixtures("single_thread")
 
 
 @each_graph_classifier

@@ -10,6 +10,8 @@ from tvsvm.methods.pairwise import RATIOS, compared, pairwise, pairwise_at
 from tvsvm.methods.supervised import supervised
 from tvsvm.problem import Problem
 
+pytestmark = pytest.mark.usefixtures("single_thread")
+
 
 def make_comparison(rank, n=30):
     rng = np.random.default_rng(0)

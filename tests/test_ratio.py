@@ -26,6 +26,7 @@ from tvsvm.methods.ratio import (
 from tvsvm.problem import Problem
 from tvsvm.start import poisson
 
+pytestmark = pytest.mark.usefixtures("single_thread")
 cases = settings(deadline=None, derandomize=True, max_examples=40)
 seeds = st.integers(0, 10_000)
 columns = st.sampled_from([1, 2, 3, 5])

@@ -24,11 +24,11 @@ from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_sparse_data,
     parametrize_with_checks,
 )
-from threadpoolctl import threadpool_limits
 
 import tvsvm
 from tvsvm import Graph, LapRLS
 
+pytestmark = pytest.mark.usefixtures("single_thread")
 WEIGHT_IS_CONFIDENCE = (
     "a weight of 0 makes a label unknown, which is what -1 means: the row stays in the graph and "
     "in the kernel's width, where the check takes it away, as it takes larger weights for several "
@@ -39,12 +39,6 @@ EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": WEIGHT_IS_CONFIDENCE,
     "check_sample_weight_equivalence_on_sparse_data": WEIGHT_IS_CONFIDENCE,
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def single_thread():
-    with threadpool_limits(1):  # threads are no help for these few rows
-        yield
 
 
 @pytest.fixture(scope="module")

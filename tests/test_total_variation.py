@@ -17,6 +17,7 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.results import Status
 from tvsvm.solvers import _tv_rows, graph_tv_prox, total_variation
 
+pytestmark = pytest.mark.usefixtures("single_thread")
 METHODS = ["hybrid", "primal-dual"]
 REACHABLE = {"hybrid": 1e-12, "primal-dual": 1e-5}  # the paper's O(1/n²) is slow at the end
 
