@@ -283,12 +283,12 @@ def _walks(problem: Problem, W: csr_array) -> FloatArray:
     """Where short random walks from the labels of each class end, (N, c)."""
     degree = W.sum(axis=1)
     # Rows without neighbours lead nowhere.
-    leaving = (1.0 / np.where(degree > 0, degree, 1.0))[:, None]
-    mass = np.zeros((W.shape[0], problem.n_columns))
+    leaving = (1.0 / np.where(degree > 0, degree, 1.0))[:, None].astype(W.dtype)
+    mass = np.zeros((W.shape[0], problem.n_columns), W.dtype)
     mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
     for _ in range(WALK):
         mass = W @ (mass * leaving)
-    return mass
+    return mass.astype(np.float64)
 
 
 def _as_the_kernel_sees(problem: Problem, walks: FloatArray) -> FloatArray:
