@@ -9,10 +9,11 @@ from tvsvm import TVRLS, TVSVM, AutoTV, CheegerRLS, CheegerSVM
 from tvsvm.datasets import draw_labels
 from tvsvm.graph import Graph, knn_graph
 from tvsvm.kernel import RKHS
-from tvsvm.losses import Squared
+from tvsvm.losses import Hinge, Squared
 from tvsvm.methods import two_classes
 from tvsvm.methods.partition import TwoSided, both_sides
 from tvsvm.methods.supervised import supervised
+from tvsvm.methods.total_variation import TVStrengths, total_variation
 from tvsvm.methods.two_classes import (
     balanced_cut,
     by_one_function,
@@ -162,6 +163,18 @@ def test_sides_with_each_other_s_names_are_exchanged(monkeypatch):
     monkeypatch.setattr(TwoSided, "search", lambda self, start: (both_sides(-right), []))
     found = balanced_cut(problem, Squared(10.0), lam=0.1, r=0.1, tol=1e-2)
     assert np.mean(np.sign(found.solution) == right) > 0.97
+
+
+@pytest.mark.parametrize("loss", [Squared(10.0), Hinge(10.0)], ids=["squared", "hinge"])
+def test_total_variation_from_a_cut_by_the_wrong_names(loss):
+    X, truth = two_moons()
+    problem = problem_of(X, truth, draw_labels(truth, 1, 0))
+    right = 2.0 * truth[:, None] - 1
+    strengths = TVStrengths(lam=0.1, gamma=0.5, r=0.1)
+    found = total_variation(problem, loss, [-right], strengths=strengths)
+    assert np.mean(np.sign(found.solution) == right) > 0.97
+    printed = total_variation(problem, loss, [-right], strengths=strengths, paper=True)
+    assert np.mean(np.sign(printed.solution) == right) < 0.2
 
 
 def test_a_short_cut_is_found_where_poisson_learning_leads_to_a_long_one(monkeypatch):

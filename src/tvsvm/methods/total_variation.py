@@ -9,7 +9,14 @@ from tvsvm._telling import each, tell
 from tvsvm.graph import Graph
 from tvsvm.losses import Loss
 from tvsvm.methods.candidates import PATIENCE_NEARBY, Candidate, Progress, lowest
-from tvsvm.methods.partition import BAD_CUT, PartitionSearch, TwoSided, both_sides, signs
+from tvsvm.methods.partition import (
+    BAD_CUT,
+    SUITS,
+    PartitionSearch,
+    TwoSided,
+    both_sides,
+    signs,
+)
 from tvsvm.methods.ratio import partition_energy, ratio_energy, shares_of
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
@@ -169,16 +176,26 @@ def _two_classes(
             best, other = other, end_from(last_cut(other))
         return min(best, other, key=lambda end: end.energy)
 
+    def cost(end: Candidate) -> float:
+        return sides.energy(both_sides(signs(problem, end.solution)))
+
+    def by_its_name(end: Candidate) -> Candidate:
+        # Nor does the loss see it: an untypical label is easily met, by the wrong names, too.
+        other = signs(problem, -end.solution)
+        if sides.price_of(other) > SUITS or sides.energy(both_sides(other)) >= cost(end):
+            return end
+        return min(end, lowest_from([end_from(other)]), key=cost)
+
     ends = [end_from(start) for start in each(starts, "total variation")]
     if paper:
         return ends
     if last is None:
-        ends = [lowest_from(ends)]
+        ends = [by_its_name(lowest_from(ends))]
     if search:
         far = sides.elsewhere(starts[0], ends[0].solution)
         ends += [] if far is None else [lowest_from([end_from(far)])]
-    costs = [sides.energy(both_sides(signs(problem, end.solution))) for end in ends]
-    return [end for end, cost in zip(ends, costs, strict=True) if cost <= BAD_CUT * min(costs)]
+    most = BAD_CUT * min(map(cost, ends))
+    return [end for end in ends if cost(end) <= most]
 
 
 def many_classes(
