@@ -1,5 +1,7 @@
 """Two classes by one cut: where several starts, the search and the kernel matter."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -128,10 +130,41 @@ def test_the_kernel_says_which_side_labels_belong_to(n_components):
     sides = TwoSided(Problem(space, rows, one.targets, one.weights, one.graph), one.graph)
     part = (np.random.default_rng(0).random(150) < 0.3).astype(int)
     ends = sides._ends(part)
-    values = fitted_without_labels(space.features @ space.features.T, rows, 2.0 * part - 1)
-    for k in (0, 1):
-        mean = values[truth[rows] == k].mean()
-        assert ends[k, 1] - ends[k, 0] == pytest.approx(mean, abs=1e-5)
+    K = space.features @ space.features.T
+
+    def difference(s):
+        values = fitted_without_labels(K, rows, s)
+        return values[truth[rows] == 1].mean() - values[truth[rows] == 0].mean()
+
+    found = 2 * np.trace(ends) - ends.sum()  # of those at home, less of those who are not
+    assert found == pytest.approx(difference(2.0 * part - 1), abs=1e-5)
+    assert sides._home.sum() == pytest.approx(1)
+    at_home = np.clip(0.5 + found / 4, 0, 1)
+    assert sides.price(np.eye(2)[part]) == pytest.approx(1.5 - 0.5 * at_home, abs=1e-5)
+
+
+@pytest.mark.parametrize("Classifier", [TVRLS, CheegerRLS, AutoTV])
+@pytest.mark.parametrize(("kernel", "times"), [("linear", 10), ("poly", 3)])
+def test_labels_far_from_all_rows(Classifier, kernel, times):
+    truth = np.arange(300) % 2
+    X = np.random.default_rng(0).standard_normal((300, 5))
+    X[:, 0] += 4 * truth - 2
+    rows = np.array([0, 1])
+    X[rows] *= times  # where functions of such kernels are large
+    space = RKHS(X, kernel=kernel, unit_diagonal=True)
+    sides = TwoSided(replace(problem_of(X, truth, rows), space=space), knn_graph(X))
+    for sign in (1, -1):
+        assert 1 - 1e-9 <= sides.price_of(sign * (2.0 * truth[:, None] - 1)) <= 1.5 + 1e-9
+    # It ends, and where labels are not that far away, well.
+    assert error(Classifier(kernel=kernel), X, truth, rows) < (5 if times < 10 else 101)
+
+
+def test_a_kernel_that_says_nothing_up_to_rounding():
+    X, truth = two_gaussians(60, 2, 8.0, 0.5)
+    rows = np.sort(draw_labels(truth, 1, 0))
+    space = RKHS(1e18 * np.eye(60), kernel="precomputed")
+    sides = TwoSided(replace(problem_of(X, truth, rows), space=space), knn_graph(X))
+    assert sides._home.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kernel", [np.eye(60), np.ones((60, 60))], ids=["identity", "constant"])
@@ -142,7 +175,9 @@ def test_walks_are_heard_where_the_kernel_says_nothing(kernel):
     space = RKHS(kernel, kernel="precomputed")
     sides = TwoSided(Problem(space, rows, one.targets, one.weights, one.graph), one.graph)
     right, wrong = (both_sides(sign * (2.0 * truth[:, None] - 1)) for sign in (1, -1))
-    assert sides.price(right) < sides.price(wrong) - 0.4
+    assert sides.price(right) == pytest.approx(1, abs=0.1)
+    assert sides.price(wrong) == pytest.approx(1.5, abs=0.1)
+    assert sides._home.sum() == pytest.approx(1)
 
 
 def test_many_labels_need_no_kernel(monkeypatch):
@@ -177,14 +212,32 @@ def test_total_variation_from_a_cut_by_the_wrong_names(loss):
     assert np.mean(np.sign(printed.solution) == right) < 0.2
 
 
-def test_a_short_cut_is_found_where_poisson_learning_leads_to_a_long_one(monkeypatch):
+@pytest.mark.parametrize("at_home", [True, False])
+def test_a_short_cut_replaces_a_long_one_only_with_labels_on_their_sides(at_home, monkeypatch):
     X, truth = two_moons()
     problem = problem_of(X, truth, draw_labels(truth, 1, 0))
     right = 2.0 * truth[:, None] - 1
-    noise = np.random.default_rng(0).standard_normal(right.shape)
-    monkeypatch.setattr(two_classes, "first_guesses", lambda *args: [noise, right, -right])
-    found = balanced_cut(problem, Squared(10.0), lam=0.1, r=0.1, tol=1e-2)
-    assert np.mean(np.sign(found.solution) == right) > 0.97
+    noise = np.random.default_rng(0).choice([-1.0, 1.0], right.shape)
+    assert (
+        cut_share(problem.graph, both_sides(noise))
+        > 0.05
+        > cut_share(problem.graph, both_sides(right))
+    )
+    # Ends where they begin, and no search: only the starts compete.
+    cheeger = two_classes.cheeger
+    monkeypatch.setattr(
+        two_classes,
+        "cheeger",
+        lambda p, loss, starts, **options: replace(
+            cheeger(p, loss, [right], **options), solution=starts[0]
+        ),
+    )
+    monkeypatch.setattr(two_classes, "softened", lambda p, result: result)
+    monkeypatch.setattr(TwoSided, "search", lambda self, start: (start, []))
+    other = right if at_home else -right
+    monkeypatch.setattr(two_classes, "first_guesses", lambda *args: [noise, other])
+    found = balanced_cut(problem, Squared(10.0), lam=0.1, r=0.1, tol=1e-2).solution
+    assert np.mean(found == (right if at_home else noise)) > 0.99
 
 
 def test_one_function_and_two_say_the_same():

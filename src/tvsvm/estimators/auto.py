@@ -37,9 +37,17 @@ class AutoTV(GraphClassifier):
     """
 
     tol: float = parameter(
-        1e-2, [POSITIVE], "float\nThe iteration ends when the functions move relatively less."
+        1e-2,
+        [POSITIVE],
+        """float
+Iterations end when the functions move relatively less; the search for a partition of more than
+two classes ends by itself.""",
     )
-    max_iter: int = parameter(100, [AT_LEAST_ONE], "int\nMost iterations.")
+    max_iter: int = parameter(
+        100,
+        [AT_LEAST_ONE],
+        "int\nMost iterations of weak total variation, for more than two classes.",
+    )
 
     _attributes: ClassVar[dict[str, str]] = {
         "report_": """dict

@@ -176,7 +176,7 @@ class _Candidates:
         found = {name: self.run(name) for name in say}
         lead = max(found.values(), key=lambda result: not result.converged)
         if len(say) == 1:
-            # A partition is sure of every row.
+            # Weak total variation may end where it began: a partition is sure of every row.
             is_cut = bool(np.isin(lead.solution, (0.0, 1.0)).all())
             return softened(self.problem, lead) if is_cut else lead
 
@@ -265,8 +265,9 @@ class _Candidates:
             partition, path = self._partitions.again(self.searched)
         else:
             partition, path = self._far
-        found = Candidate(partition, path[-1], 0.0, len(path), Status.CONVERGED, path)
-        return lowest(problem, [found], LAM)
+        n_iter = max(len(path) - 1, 1)
+        found = Candidate(partition, path[-1], 0.0, n_iter, Status.CONVERGED, path)
+        return softened(problem, lowest(problem, [found], LAM))
 
     def _near(self, problem: Problem) -> FloatArray:
         return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)[0]

@@ -11,7 +11,6 @@ from tvsvm.losses import Loss
 from tvsvm.methods.candidates import PATIENCE_NEARBY, Candidate, Progress, lowest
 from tvsvm.methods.partition import (
     BAD_CUT,
-    SUITS,
     PartitionSearch,
     TwoSided,
     both_sides,
@@ -182,7 +181,7 @@ def _two_classes(
     def by_its_name(end: Candidate) -> Candidate:
         # Nor does the loss see it: an untypical label is easily met, by the wrong names, too.
         other = signs(problem, -end.solution)
-        if sides.price_of(other) > SUITS or sides.energy(both_sides(other)) >= cost(end):
+        if not sides.suits(other) or sides.energy(both_sides(other)) >= cost(end):
             return end
         return min(end, lowest_from([end_from(other)]), key=cost)
 

@@ -11,7 +11,6 @@ from tvsvm.methods.partition import (
     CLEARLY,
     CUT_LIMIT,
     LOYALTY,
-    SUITS,
     TwoSided,
     both_sides,
     cut_share,
@@ -59,8 +58,8 @@ def balanced_cut(
 
     From Poisson learning, and from others if these lead to a short cut with labels on their sides
     whose ratio, raised for those that lie among rows of the other side, is clearly lower: the
-    graph's first eigenvector, a partition search, and the cut found with exchanged names. If the
-    cut is long, that from Poisson learning is the answer: where classes overlap, lower ratios are
+    graph's first eigenvector, a partition search, and the cut found with exchanged names. If no
+    cut is short, that from Poisson learning is the answer: where classes overlap, lower ratios are
     noise of the graph. From a `last` cut, found for somewhat other labels, the way is short, see
     `followed`.
     """
@@ -82,14 +81,11 @@ def balanced_cut(
     def is_short(found: MethodResult) -> bool:
         return cut_share(graph, both_sides(found.solution)) <= CUT_LIMIT
 
-    def is_at_home(found: MethodResult) -> bool:
-        # By the wrong names the best cut is the worst answer.
-        return sides.price_of(found.solution) <= SUITS
-
     def better(found: MethodResult, start: FloatArray, margin: float = CLEARLY) -> MethodResult:
         other = cut_from(start)
         lower = energy(other.solution) < (1 - margin) * energy(found.solution)
-        return other if lower and is_short(other) and is_at_home(other) else found
+        # By the wrong names the best cut is the worst answer.
+        return other if lower and is_short(other) and sides.suits(other.solution) else found
 
     guess, *others = first_guesses(problem, graph, 3, np.random.RandomState(0))
     best = cut_from(guess)

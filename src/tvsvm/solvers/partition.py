@@ -72,7 +72,8 @@ def ratio_partition(
     fixed : boolean array of shape (N,)
         Nodes that do not move.
     home : ndarray of shape (N, c), optional
-        How much each node belongs to each class, with sum 1 in all; by default nowhere.
+        How much each node belongs to each class, or less than nothing; by default nowhere. What
+        is at home counts between 0 and 1.
     loyalty : float
         Share of the ratio that it must be worth to move all that is at home away.
     split : bool or collection of int
@@ -141,7 +142,8 @@ class _Search:
         return self._price(self.home, part) * partition_ratio(self.finest, part, self.c)
 
     def _price(self, home: FloatArray, part: IntArray) -> float:
-        return 1 + self.loyalty * float(1 - home[np.arange(part.size), part].sum())
+        at_home = float(home[np.arange(part.size), part].sum())
+        return 1 + self.loyalty * (1 - min(max(at_home, 0.0), 1.0))
 
     def settle(
         self,
