@@ -76,7 +76,7 @@ def test_a_search_for_neighbours_tells_all_its_blocks(n_jobs):
 @pytest.mark.parametrize(
     ("classifier", "n_classes", "expected"),
     [
-        (AutoTV, 3, ["searching a partition", "total variation"]),
+        (AutoTV, 3, ["first guess", "searching a partition"]),
         (TVSVM, 2, ["total variation", "searching a partition"]),
         (CheegerRLS, 2, ["Cheeger cut", "searching a partition"]),
         (CheegerRLS, 3, ["searching a partition", "total variation", "Cheeger cut"]),
