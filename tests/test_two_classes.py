@@ -155,8 +155,8 @@ def test_labels_far_from_all_rows(Classifier, kernel, times):
     sides = TwoSided(replace(problem_of(X, truth, rows), space=space), knn_graph(X))
     for sign in (1, -1):
         assert 1 - 1e-9 <= sides.price_of(sign * (2.0 * truth[:, None] - 1)) <= 1.5 + 1e-9
-    # It ends, and where labels are not that far away, well.
-    assert error(Classifier(kernel=kernel), X, truth, rows) < (5 if times < 10 else 101)
+    wrong = error(Classifier(kernel=kernel), X, truth, rows)  # it ends, which it once did not
+    assert wrong < 5 or times == 10  # with labels that far away no cut is known to be right
 
 
 def test_a_kernel_that_says_nothing_up_to_rounding():
