@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_ne
 
 from tvsvm.graph import Graph, knn_graph
 
-ARRAYS = ["order", "edges", "edge_weights", "indptr", "heads", "crossing", "degrees"]
+ARRAYS = ["order", "edges", "edge_weights", "indptr", "heads", "crossing", "late", "degrees"]
 ARRAYS += ["component_labels"]
 WEIGHTS = ["gaussian", "selftuning", "uniform", "distance"]
 
@@ -47,6 +47,9 @@ def test_edges_and_energies_say_the_same_as_the_affinity(W, seed):
     for p in range(graph.middle):
         heads = graph.heads[graph.indptr[p] : graph.indptr[p + 1]]
         assert graph.crossing[p] == graph.indptr[p] + np.sum(heads < graph.middle)
+    between = (tails < graph.middle) & (graph.heads >= graph.middle)
+    late = np.concatenate([np.zeros(graph.middle, dtype=bool), graph.late])[tails]
+    assert not (set(graph.heads[between]) & {*tails[late], *graph.heads[late]})
 
     F = np.random.default_rng(seed).normal(size=(n_nodes, 3))
     i, j = graph.edges.T

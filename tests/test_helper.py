@@ -48,12 +48,11 @@ def test_who_is_busy_is_not_asked_to_share():
         helper.finish()
 
 
-def test_who_is_waited_for_twice_takes_only_what_is_given():
+def test_who_is_waited_for_takes_only_what_is_given():
     here, there = threading.get_ident(), []
     with Helper(True) as helper:
-        for long in (True, False, True):
-            helper.waited(long)
-            assert helper.free
+        helper.waited(False)
+        assert helper.free
         helper.waited(True)
         assert not helper.free
         assert helper.share(lambda _: threading.get_ident(), 0, 1) == (here, here)

@@ -182,9 +182,19 @@ def test_stages_take_every_edge_once_and_their_halves_share_no_node(seed, n, den
             touched.append(tails | {int(edges.heads[e]) for range_ in ranges for e in range_})
         assert not touched[0] & touched[1]
     assert sorted(taken) == list(range(graph.n_edges))
-    for some, others in edges.stages[1:]:  # as much work for either thread, but for one node
-        sizes = [int(np.sum(span.ends - span.begins)) for span in (some, others)]
-        assert abs(sizes[0] - sizes[1]) <= 2 * np.diff(graph.indptr).max(initial=0)
+    between, late = (int(np.sum(span.ends - span.begins)) for span in edges.stages[1])
+    assert late <= 2 * between + np.diff(graph.indptr).max(initial=0)
+
+
+def test_both_threads_have_about_as_much_work():
+    """An edge between the halves counts twice: the nodes at its ends are not at hand."""
+    graph = grid(60)
+    edges = Edges.of(graph, graph.edge_weights.copy(), Helper(False))
+    (first, early), (between, late) = (
+        [int(np.sum(span.ends - span.begins)) for span in stage] for stage in edges.stages
+    )
+    assert abs(first + 2 * between - early - late) < 0.1 * graph.n_edges
+    assert 0 < 2 * between <= late <= 2 * between + 4
 
 
 @pytest.mark.parametrize("times", [1, 4])
@@ -206,13 +216,12 @@ def test_two_threads_sweep_as_one_does(monkeypatch, columns, patience, times):
 
 
 def test_after_waiting_for_long_one_thread_goes_on_alone(monkeypatch):
-    monkeypatch.setattr(_tv_edges, "MANY_NAPS", -1)
+    monkeypatch.setattr(_tv_edges, "LONG", -1.0)
     graph = grid(20)
     with Helper(True) as helper:
         edges = Edges.of(graph, graph.edge_weights.copy(), helper)
-        for _ in range(2):
-            assert helper.free
-            edges.sweep(np.ones(4), np.zeros((400, 4)), np.zeros((graph.n_edges, 4)), 5)
+        assert helper.free
+        edges.sweep(np.ones(4), np.zeros((400, 4)), np.zeros((graph.n_edges, 4)), 5)
         assert not helper.free
 
 

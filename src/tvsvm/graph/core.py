@@ -19,7 +19,7 @@ from tvsvm.graph.weights import (
     heavier_where_dense,
     symmetrized,
 )
-from tvsvm.results import FloatArray, IntArray
+from tvsvm.results import BoolArray, FloatArray, IntArray
 
 SAME_SCALE = 45.0  # relative differences of scale, in units of rounding, that are none
 SMOOTHING = 10  # sweeps by which positions of nodes are averaged before they are cut in two
@@ -190,6 +190,15 @@ class Graph:
     def crossing(self) -> IntArray:
         """First edge of each position before `middle` that leads behind it, shape (middle,)."""
         return read_only(kernels.crossing(self.indptr, self.heads, self.middle))
+
+    @cached_property
+    def late(self) -> BoolArray:
+        """Which positions from `middle` on can wait for the edges between the halves.
+
+        Their edges touch no node that those lead to, and are about as much work;
+        shape (N - middle,).
+        """
+        return read_only(kernels.late(self.indptr, self.heads, self.crossing))
 
     @cached_property
     def _upper(self) -> tuple[IntArray, IntArray, FloatArray]:

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 # How often a thread looks for the other before it goes to sleep: some tenths of a millisecond. To
 # be woken takes a tenth on a virtual machine, and a sweep is done within one or two milliseconds.
-PATIENCE = 300_000
+PATIENCE = 1_000_000
 GLANCE = 1e-3  # seconds between two looks for work that is offered
 
 
@@ -48,7 +48,7 @@ class Helper:
         self._owner = get_ident()
         self._given: list[tuple[Future[None], Callable[[], None]]] = []
         self._offers: list[_Offer] = []
-        self._shares, self._waits = present, 0
+        self._shares = present
 
     def __enter__(self) -> Helper:
         return self
@@ -71,12 +71,8 @@ class Helper:
         return mine and all(task.done() for task, _ in self._given)
 
     def waited(self, long: bool) -> None:
-        """Be told whether a share had to be waited for; after two in turn, take no more shares.
-
-        One alone may have been memory touched for the first time.
-        """
-        self._waits = self._waits + 1 if long else 0
-        self._shares = self._shares and self._waits < 2
+        """Be told whether a share had to be waited for; if so, take no more shares."""
+        self._shares = self._shares and not long
 
     def share(
         self, work: Callable[[Item], Result], mine: Item, others: Item

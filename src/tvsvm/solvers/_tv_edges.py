@@ -1,18 +1,17 @@
 """A graph's edges as the graph-TV prox wants them, and the loops over all of them.
 
-The nodes come in two halves, and the few edges between them in two times two parts. Loops take the
-edges in three stages of two spans each, which touch no node from two sides. Two threads may take
-one each: the result is the same to the last digit, whether there is a second thread and how fast
-it is.
+The nodes come in two halves. Loops take the edges in two stages of two spans each, which touch no
+node from two sides: first those inside the halves, then the few between them, and meanwhile some of
+the second half that touch none of these. Two threads may take one span each: the result is the same
+to the last digit, whether there is a second thread and how fast it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
-from time import sleep
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,7 +34,9 @@ if TYPE_CHECKING:
     from tvsvm.graph import Graph
 
 NAP = 1e-4  # seconds
-MANY_NAPS = 2  # a sweep: 0 to 1.4 on a quiet machine, from 2.4 on next to one busy process
+# Sum of the shares of the time in which either slept: seldom above 0.4 on a quiet machine, 0.5 to 1
+# next to one busy process.
+LONG = 0.45
 
 
 class Span(NamedTuple):
@@ -63,7 +64,9 @@ class Edges:
     indptr: IntArray
     heads: IntArray
     weights: FloatArray
-    stages: tuple[Pair, Pair, Pair]  # all edges, first those inside the halves
+    inside: Pair  # of the halves
+    between: Span
+    stages: tuple[Pair, Pair]  # all edges, see the module
     halves: Pair  # all edges, by the half they start in
     helper: Helper
 
@@ -78,11 +81,16 @@ class Edges:
         second = Span.of(nodes[m:], begins[m:], ends[m:])
         leaving = np.flatnonzero(crossing < ends[:m])
         between = Span.of(nodes[leaving], crossing[leaving], ends[leaving])
+        early, late = (
+            Span.of(*(array[some] for array in second)) for some in (~graph.late, graph.late)
+        )
         return cls(
             indptr,
             heads,
             weights,
-            stages=((first, second), *_quarters(between, heads)),
+            inside=(first, second),
+            between=between,
+            stages=((first, early), (between, late)),
             halves=(Span.of(nodes[:m], begins[:m], ends[:m]), second),
             helper=helper,
         )
@@ -116,11 +124,11 @@ class Edges:
             return
         loop = sweep_column if g.shape[1] == 1 else sweep_blocks
 
-        def sweep(within: bool | None, span: Span, scattered: bool | None) -> None:
-            loop(*span, self.heads, weights, strength, g, p, within, scattered)
-
         for left in range(times, 0, -1):
-            self._over(partial(sweep, True if left == 1 else None))
+            within = True if left == 1 else None
+            for span in chain(*self.stages):
+                scattered = True if span is self.between else None
+                loop(*span, self.heads, weights, strength, g, p, within, scattered)
 
     def _sweep_together(
         self,
@@ -132,28 +140,30 @@ class Edges:
     ) -> None:
         """The same by two threads that meet without the interpreter, which takes too long.
 
-        Each waits for the other three times a sweep: where others use the processors, too, that
+        Each waits for the other twice a sweep: where others use the processors, too, that
         is slower than to go on alone.
         """
         counts = np.zeros(16, dtype=np.int64), np.zeros(16, dtype=np.int64)  # lines of their own
         spans = [tuple(tuple(stage[me]) for stage in self.stages) for me in (0, 1)]
         arrays = self.heads, weights, strength, g, p
 
-        def half(me: int) -> int:
+        def half(me: int) -> float:
             try:
-                mine, others, naps = counts[me], counts[1 - me], 0
-                while not sweep_half(mine, others, spans[me], *arrays, times, PATIENCE):
+                mine, others, asleep = counts[me], counts[1 - me], 0.0
+                while not sweep_half(mine, others, spans[me], me == 0, *arrays, times, PATIENCE):
+                    begin = perf_counter()
                     sleep(NAP)  # the other thread has no processor, perhaps because of this one
-                    naps += 1
-                return naps
+                    asleep += perf_counter() - begin
+                return asleep
             finally:
-                counts[me][0] = 3 * times  # interrupted or not, the other must not wait for ever
+                counts[me][0] = 2 * times  # interrupted or not, the other must not wait for ever
 
+        begin = perf_counter()
         try:
-            naps = self.helper.share(half, 0, 1)
+            asleep = self.helper.share(half, 0, 1)
         finally:
-            counts[0][0] = 3 * times  # interrupted before it began
-        self.helper.waited(sum(naps) > MANY_NAPS * times)
+            counts[0][0] = 2 * times  # interrupted before it began
+        self.helper.waited(sum(asleep) > LONG * (perf_counter() - begin))
 
     def primal(self, z: FloatArray, p: FloatArray, g: FloatArray) -> None:
         """g = z - Dᵀp from scratch: sweeps only keep it up to date, and rounding adds up."""
@@ -201,44 +211,12 @@ class Edges:
         parent = np.empty((n, c), dtype=np.uint32)
         parent[:] = np.arange(n, dtype=np.uint32)[:, None]
 
-        def join(span: Span, _: bool | None) -> None:
+        def join(span: Span) -> None:
             join_pieces(*span, self.heads, self.weights, strength, p, columns, parent)
 
         def average(which: IntArray) -> IntArray:
             return average_pieces(which, columns, parent, g, x)
 
-        self._over(join)
+        self.helper.share(join, *self.inside)
+        join(self.between)
         return np.concatenate(self.helper.share(average, *np.array_split(np.arange(c), 2)))
-
-    def _over(self, loop: Callable[[Span, bool | None], None]) -> None:
-        """Run a loop that changes what belongs to the nodes at both ends of a span's edges.
-
-        It is told, by True or None, whether these nodes are scattered.
-        """
-        inside, *between = self.stages
-        self.helper.share(lambda span: loop(span, None), *inside)
-        for span in chain(*between):
-            loop(span, True)
-
-
-def _quarters(between: Span, heads: IntArray) -> tuple[Pair, Pair]:
-    """Edges between two sets of nodes, each set cut in two so that pairs of parts are as large."""
-    nodes, begins, ends = between
-    sizes = (ends - begins).astype(np.int64)
-    behind = np.cumsum(sizes)
-    firsts = behind - sizes
-    edges = np.repeat(begins.astype(np.int64) - firsts, sizes) + np.arange(sizes.sum())
-    half = np.searchsorted(behind, sizes.sum() / 2)
-    middle = np.median(heads[edges]) if edges.size else 0
-    lower = np.add.reduceat(heads[edges] < middle, firsts) if edges.size else sizes
-    splits = begins + lower.astype(np.uint64)
-
-    def part(which: slice, begins: IntArray, ends: IntArray) -> Span:
-        some = begins[which] < ends[which]
-        return Span.of(nodes[which][some], begins[which][some], ends[which][some])
-
-    up, down = slice(0, half), slice(half, None)
-    return (
-        (part(up, begins, splits), part(down, splits, ends)),
-        (part(up, splits, ends), part(down, begins, splits)),
-    )

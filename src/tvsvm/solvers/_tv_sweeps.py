@@ -342,6 +342,7 @@ def sweep_half(
     mine: IntArray,
     others: IntArray,
     stages: tuple[tuple[IntArray, ...], ...],
+    first: bool,
     heads: IntArray,
     weights: FloatArray,
     strength: FloatArray,
@@ -352,27 +353,25 @@ def sweep_half(
 ) -> bool:
     """Sweep as one of two threads, as far as one can go without waiting long for the other.
 
-    A sweep has three stages, the first without scattered nodes; nobody begins a stage before both
-    are done with the one before. Counts say how many are done. The last sweep ends within the
-    bounds. Return whether it is done; if not, call again.
+    A sweep has two stages, the nodes of the second one scattered for the first thread; nobody
+    begins a stage before both are done with the one before. Counts say how many are done. The last
+    sweep ends within the bounds. Return whether it is done; if not, call again.
     """
-    inside, near, far = stages
     done = mine[0]
-    while done < 3 * times:
+    while done < 2 * times:
         left = patience
         while _read(others, 0) < done:
             left -= 1
             if left == 0:
                 return False
-        stage = done % 3
-        nodes, begins, ends = inside if stage == 0 else (near if stage == 1 else far)
-        within = done >= 3 * (times - 1)
+        nodes, begins, ends = stages[done % 2]
+        within = done >= 2 * (times - 1)
         if g.shape[1] == 1:
             if within:
                 sweep_column(nodes, begins, ends, heads, weights, strength, g, p, True, None)
             else:
                 sweep_column(nodes, begins, ends, heads, weights, strength, g, p, None, None)
-        elif stage == 0:
+        elif done % 2 == 0 or not first:
             if within:
                 sweep_blocks(nodes, begins, ends, heads, weights, strength, g, p, True, None)
             else:
