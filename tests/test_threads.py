@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tvsvm._threads import map_batches, one_blas_thread
+from tvsvm import _threads
+from tvsvm._threads import a_core_is_free, map_batches, one_blas_thread
 from tvsvm.kernel import RKHS
 
 
@@ -74,3 +75,24 @@ def test_the_number_of_threads_does_not_change_a_digit(monkeypatch):
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("text", "free"),
+    [
+        ("0.50 0.58 0.59 1/211 34133\n", True),
+        ("0.50 0.58 0.59 2/211 34133\n", False),
+        ("9.50 9.58 9.59 12/211 34133\n", False),
+        ("", True),
+        (None, True),
+    ],
+)
+def test_a_core_is_free_while_fewer_threads_run_than_there_are_processors(
+    monkeypatch, tmp_path, text, free
+):
+    file = tmp_path / "loadavg"
+    if text is not None:
+        file.write_text(text)
+    monkeypatch.setattr(_threads, "LOAD", file)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert a_core_is_free() is free

@@ -5,10 +5,12 @@ take 1.3 to 5 times as long as one does (benchmarks/README.md). Batches wait onc
 give the same digits whatever the number of threads.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -16,6 +18,8 @@ from threadpoolctl import ThreadpoolController
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+LOAD = Path("/proc/loadavg")  # which tells, on Linux, how many threads run or wait for their turn
 
 
 class _BlasLimit:
@@ -62,6 +66,18 @@ def n_threads() -> int:
     """How many threads BLAS has, or had outside of `one_blas_thread`."""
     with one_blas_thread() as number:
         return number
+
+
+def a_core_is_free() -> bool:
+    """Whether fewer threads run now than the machine has processors; True where nobody knows.
+
+    A share of a millisecond's work that has to wait for its turn waits for several.
+    """
+    try:
+        running = int(LOAD.read_text().split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return True
+    return running < (os.cpu_count() or 1)
 
 
 @cache

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tvsvm._threads import a_core_is_free
 from tvsvm.results import BoolArray, FloatArray, SolverResult, Status
 from tvsvm.solvers._helper import Helper, halves
 from tvsvm.solvers._tv_edges import Edges
@@ -20,8 +21,8 @@ from tvsvm.solvers._tv_scale import bring_in, bring_out, location_and_scale
 if TYPE_CHECKING:
     from tvsvm.graph import Graph
 
-# Below this many edge duals, a millisecond a sweep, threads cost more than they save.
-WORTH_THREADS = 1_000_000
+# Below this many edge duals, a tenth of a millisecond a sweep, threads cost more than they save.
+WORTH_THREADS = 100_000
 METHODS = ("hybrid", "primal-dual")
 
 
@@ -92,7 +93,8 @@ def graph_tv_prox(
         faster. "primal-dual": the paper's accelerated primal-dual iteration.
     n_jobs : int, optional
         Threads, as in scikit-learn: None means one, -1 all cores. More than two are not used, and
-        one is where the problem is small. The result is the same to the last digit.
+        one where the problem is small or others use the processors. The result is the same to the
+        last digit.
 
     Returns
     -------
@@ -126,7 +128,8 @@ def graph_tv_prox(
     z_in, solution = np.empty_like(z), np.empty_like(z)
 
     jobs = joblib.effective_n_jobs(n_jobs)
-    with Helper(jobs > 1 and graph.n_edges * c >= WORTH_THREADS) as helper:
+    worth = jobs > 1 and graph.n_edges * c >= WORTH_THREADS and a_core_is_free()
+    with Helper(worth) as helper:
         rows_of = halves(graph.n_nodes)
         helper.share(
             lambda rows: bring_in(z, graph.order[rows], shift, scale, z_in[rows]), *rows_of
