@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import grid, random_graph, tv_problem_with_known_solution
 
-from tvsvm.solvers import _tv_edges, _tv_flow, _tv_sweeps
+from tvsvm.solvers import _tv_edges, _tv_flow, _tv_sweeps, graph_tv_prox
 from tvsvm.solvers._helper import Helper
 from tvsvm.solvers._tv_edges import Edges
 from tvsvm.solvers._tv_sweeps import HALF_REGISTER
@@ -132,6 +132,27 @@ def test_last_sweep_of_a_run_ends_within_the_bounds(dtype, columns):
     edges.sweep(strength, g, p, 20)
     assert (np.abs(p) <= weights[:, None]).all()
     np.testing.assert_allclose(g, Z, atol=100 * np.finfo(dtype).eps)
+
+
+def test_rounding_of_short_duals_joins_no_pieces():
+    """Bounds are so small that a dual at its bound is off it by much more than SLACK allows."""
+    rng = np.random.default_rng(0)
+    graph = random_graph(rng, 300, density=0.02, spread=1.0)
+    z = np.where(np.arange(300) < 100, 1.0, -1.0) + 0.05 * rng.standard_normal(300)
+    exact = graph_tv_prox(graph, z, 1e-3, tol=1e-14)
+    p, g = exact.dual[:, None], exact.solution[graph.order][:, None]
+    with Helper(False) as helper:
+        edges = Edges.of(graph, graph.edge_weights.copy(), helper)
+
+        def pieces(dual):
+            x = np.empty_like(g)
+            count = edges.polish(np.array([1e-3]), g, dual, np.array([0]), x)
+            return int(count[0]), x
+
+        count, x = pieces(p)
+        np.testing.assert_allclose(x, g, atol=1e-9)
+        short = (p - np.sign(p) * np.finfo(np.float32).eps).astype(np.float32)
+        assert 10 < count == pieces(short)[0] < 300
 
 
 @pytest.mark.parametrize("p_type", [np.float64, np.float32])

@@ -9,7 +9,9 @@ import numpy as np
 from tvsvm._jit import kernel
 from tvsvm.results import BoolArray, FloatArray, IntArray
 
-SLACK = 0.99999  # a dual below this share of its bound is strictly inside it
+SLACK = 0.99999  # a dual below this share of its bound is strictly inside it,
+# if it is so by more than the rounding of sums with values of about 1.
+ROUNDING = 4
 
 
 @kernel
@@ -28,12 +30,13 @@ def join_pieces(
 
     All columns in one pass over the edges: the duals of an edge lie side by side in memory.
     """
+    rounding = ROUNDING * np.finfo(p.dtype).eps
     for t in range(begins.size):
         for e in range(begins[t], ends[t]):
             w = weights[e] * SLACK
             for c in range(columns.size):
                 k = columns[c]
-                if abs(p[e, k]) < w * strength[k]:
+                if abs(p[e, k]) < w * strength[k] - rounding:
                     _join(parent, c, nodes[t], heads[e])
 
 
@@ -81,6 +84,7 @@ def polish_rows(
     there the simplex holds them, not the edge. Fixed rows stay alone.
     """
     n, columns = x.shape
+    rounding = ROUNDING * np.finfo(p.dtype).eps
     parent = np.arange(n).astype(np.uint32).reshape(n, 1)
     for i in range(n):
         if fixed[i]:
@@ -89,7 +93,7 @@ def polish_rows(
             j = heads[e]
             slack = not fixed[j]
             for k in range(columns):
-                bound = weights[e] * strength[k] * SLACK
+                bound = weights[e] * strength[k] * SLACK - rounding
                 slack = slack and (abs(p[e, k]) < bound or (x[i, k] == 0.0 and x[j, k] == 0.0))
             if slack:
                 _join(parent, 0, i, j)
