@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.linalg import eigh, lapack, solve_triangular
+from scipy.linalg import eigh, get_blas_funcs, lapack, solve_triangular
 
 from tvsvm._threads import map_batches
 from tvsvm.kernel.functions import Kernel, Rows
@@ -23,9 +23,9 @@ RANK_TOL = 10 * np.finfo(np.float64).eps
 # eps, times the number of rows, of the largest entry. More than this, and K is not one.
 INDEFINITE = 1e-9
 N_PROBES = 3  # random functions that it is looked for with
-# Features of float32 are formed in float32 if k(Z,Z) has at most this condition: rounding moves
-# them by about eps √condition, 2e-5, and less the larger their eigenvalue.
-SINGLE_CONDITION = 3e4
+# Features of float32 are formed in float32 if this moves them less, relative to the largest, at so
+# many rows.
+SINGLE_TOL, N_SEEN = 7e-6, 100
 TILE = 256
 # Asymmetry that single-precision rounding explains.
 SYMMETRY_TOL = 1e-6
@@ -153,14 +153,18 @@ def factorise(
     """Factorise K (all rows in `index`) or its Nyström approximation k(X,Z) k(Z,Z)⁺ k(Z,X)."""
     exact = len(index) == X.shape[0]
     block = kernel_block(kernel, X, index)
-    found = _pivoted_root(block) if exact else None
+    found = _pivoted_root(block)
     if found is not None:
         root, pivots = found
         scale = block.diagonal().mean() if unit_diagonal else 1.0
         root /= np.sqrt(scale)
-        block /= scale
-        expand = partial(_expand, root[pivots], pivots, len(index), scale)
-        return FeatureMap(root, expand, 0.0, np.zeros(len(index)), block)
+        triangle = root[pivots]
+        expand = partial(_expand, triangle, pivots, len(index), scale)
+        if exact:
+            block /= scale
+            return FeatureMap(root, expand, 0.0, np.zeros(len(index)), block)
+        features = _by_substitution(kernel, X, index[pivots], triangle, scale, dtype)
+        return FeatureMap(features, expand, 0.0, _residual(kernel, X, features, scale))
 
     values, vectors = eigh(block, driver="evd", overwrite_a=True)
     # k(X, Z) v is of size √value only where k is positive semi-definite. Where it is not, values
@@ -183,18 +187,51 @@ def factorise(
         return FeatureMap(features, expand, negative_share, np.zeros(len(index)))
 
     landmarks = kernel.select(X, index)
-    well_conditioned = bool(values[-1] <= SINGLE_CONDITION * values[0])
-    single = dtype == np.float32 and kernel.fast and well_conditioned
-    product_type = np.float32 if single else np.float64
-    to_features = basis.astype(product_type)
     features = fill_batches(
         np.empty((X.shape[0], len(values)), dtype=dtype),
-        lambda rows: kernel(X[rows], landmarks, single=single) @ to_features,
+        lambda rows: kernel(X[rows], landmarks) @ basis,
         width=max(X.shape[1], len(index)),
     )
-    explained = np.einsum("ij,ij->i", features, features, dtype=np.float64)
-    residual = np.maximum(kernel.diagonal(X) / scale - explained, 0.0)
+    residual = _residual(kernel, X, features, scale)
     return FeatureMap(features, expand, negative_share, residual)
+
+
+def _residual(kernel: Kernel, X: Rows, features: FloatArray, scale: float) -> FloatArray:
+    """What k / scale has on the diagonal beyond ΦΦᵀ."""
+    explained = np.einsum("ij,ij->i", features, features, dtype=np.float64)
+    return np.maximum(kernel.diagonal(X) / scale - explained, 0.0)
+
+
+def _by_substitution(
+    kernel: Kernel,
+    X: Rows,
+    index: IntArray,
+    triangle: FloatArray,
+    scale: float,
+    dtype: type[np.floating],
+) -> FloatArray:
+    """Φ with ΦTᵀ = k(X, Z) / scale for the triangle T of the landmarks Z = X[index].
+
+    Half the products of an eigenvector basis, and no eigenvectors.
+    """
+    landmarks = kernel.select(X, index)
+    double = np.asfortranarray(triangle * scale)
+
+    def evaluate(rows: slice, left: FloatArray) -> FloatArray:
+        block = kernel(X[rows], landmarks, single=left.dtype == np.float32)
+        (solve,) = get_blas_funcs(("trsm",), (left,))
+        return solve(1.0, left, block.astype(left.dtype, copy=False).T, lower=1, overwrite_b=1).T
+
+    left = double
+    if dtype == np.float32 and kernel.fast:
+        single = double.astype(np.float32)
+        some = slice(0, None, max(1, X.shape[0] // N_SEEN))
+        exact = evaluate(some, double)
+        off = np.abs(evaluate(some, single) - exact).max()
+        left = single if off <= SINGLE_TOL * np.abs(exact).max() else double
+    width = max(X.shape[1], len(index))
+    out = np.empty((X.shape[0], len(index)), dtype=dtype)
+    return fill_batches(out, lambda rows: evaluate(rows, left), width=width)
 
 
 def _pivoted_root(K: FloatArray) -> tuple[FloatArray, IntArray] | None:
