@@ -207,10 +207,10 @@ def test_a_cut_that_labels_contradict_by_chance_is_not_followed():
 
 @pytest.mark.parametrize(
     ("sizes", "favourite"),
-    [((26, 20, 17), "smooth"), ((21, 21, 21), "balanced"), ((52, 5, 3), "smooth")],
+    [((14, 14, 14), "balanced"), ((9, 9, 9), "smooth"), ((52, 5, 3), "smooth")],
 )
-def test_a_cut_close_to_both_limits_is_not_trusted(sizes, favourite):
-    # A ring cut in 14 places, 4.6 % of its edges; equal classes are what the first guess has.
+def test_a_long_cut_or_one_that_leaves_a_class_next_to_nothing_is_not_trusted(sizes, favourite):
+    # A ring cut in 14 places: 7 % of its edges, 11 %, 5 %; equal classes the first guess has.
     blocks = [0, 1, 2] * 4 + [0, 1]
     part = np.repeat(blocks, [sizes[k] for k in blocks])
     n = part.size
@@ -242,9 +242,20 @@ def test_a_search_that_leads_astray_is_not_followed(sizes, home, astray, monkeyp
         PartitionSearch, "nearby", lambda self, start, hasty: (np.eye(3)[near], [1.0])
     )
     monkeypatch.setattr(PartitionSearch, "everywhere", lambda self, start: (np.eye(3)[far], [0.9]))
-    report = AutoTV(random_state=0).fit(X, y).report_
-    assert report["method"] == ("smooth" if astray else "balanced")
-    assert ("less even classes" in report["reason"]) == astray
+    model = AutoTV(random_state=0).fit(X, y)
+    cut = model.reachable_ & (y < 0)  # the kernel classifies the others
+    np.testing.assert_array_equal(model.transduction_[cut], (near if astray else far)[cut])
+    assert model.report_["method"] == "balanced"
+    assert ("away from the labels" in model.report_["reason"]) == astray
+
+
+@pytest.mark.parametrize(("homeless", "trusted"), [(0, True), (1, True), (2, False)])
+def test_a_cut_without_a_place_for_several_classes_is_not_trusted(homeless, trusted, monkeypatch):
+    X, truth = make_blobs(200, centers=5, cluster_std=0.5, random_state=1)
+    monkeypatch.setattr(PartitionSearch, "homeless", lambda self, partition: homeless)
+    report = AutoTV(random_state=0).fit(X, partly(truth, 1)).report_
+    assert set(report["say"]) == ({"balanced"} if trusted else {"smooth", "laplacian", "kernel"})
+    assert ("no place" in report["reason"]) != trusted
 
 
 def test_corrections_are_neither_counted_nor_held_back():

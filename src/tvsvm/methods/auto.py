@@ -30,7 +30,6 @@ from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.pairwise import pairwise, pairwise_at
 from tvsvm.methods.partition import (
     CUT_LIMIT,
-    LESS_EVEN,
     PartitionSearch,
     cut_share,
     less_even,
@@ -46,8 +45,12 @@ from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
 WEAK = TVStrengths(LAM, 0.05, R)
-BOTH = 1.5  # shares of the limits on cut and unevenness that together are too much, too
+# Share of the edge weight that a cut of more than two classes may cross. Where clusters have few
+# rows, neighbours are not near, and cuts longer than CUT_LIMIT may still be between clusters.
+LONG_CUT = 0.1
 UNEVEN = 0.01  # loss of evenness by a search that counts for something
+# Classes that have no place where their labels are: by chance one, or so many of all.
+ONE_HOMELESS, SOME_HOMELESS = 1, 0.15
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
 METHODS = ("smooth", "laplacian", "kernel", "pairs", "balanced")
 # What has the same say as the favourite where labels are too few to judge.
@@ -127,20 +130,24 @@ def auto(
         del methods[favourite]
         favourite, reason = "laplacian", against
         missed, count = held_back(problem, methods, favourite, fair)
+    if problem.n_columns > 2 and favourite == "balanced" and not missed:
+        favourite, reason = _from_the_search(candidates, reason)
     say = say_of(missed, count) if missed else _unjudged(favourite)
-    if problem.n_columns > 2 and "balanced" in say and candidates.astray:
-        say["smooth"] = say.get("smooth", 0.0) + say.pop("balanced")
-        if favourite == "balanced":
-            favourite = "smooth"
-            reason = (
-                "the search for a better cut leads to less even classes, away from their labels"
-            )
     chosen = max(say, key=lambda name: (say[name], name == favourite))
     if chosen in missed and not (against and chosen == favourite):
         reason = f"of {count} labels held back it missed {missed[chosen]:.0%}"
         reason += ", no method fewer" if len(missed) > 1 else ""
     choice = Choice(chosen, reason, say, missed, int(fair.sum()), corrections)
     return candidates.together(say), choice
+
+
+def _from_the_search(candidates: "_Candidates", reason: str) -> tuple[str, str]:
+    """Whether a partition that no label judges is to be trusted, by where a longer search leads."""
+    if candidates.homeless:
+        return "smooth", "a balanced cut has no place for some classes where their labels are"
+    if candidates.astray:
+        return "balanced", f"{reason}, and a longer search leads away from the labels"
+    return "balanced", reason
 
 
 def _unjudged(favourite: str) -> dict[str, float]:
@@ -201,7 +208,7 @@ class _Candidates:
         if name == "pairs":
             return pairwise_at
         if name == "balanced" and self.problem.n_columns > 2:
-            return lambda part, rows: self._near(part)[rows]
+            return lambda part, rows: self._near(part)[0][rows]
         method: Method = getattr(self, name)
         return lambda part, rows: method(part).solution[rows]
 
@@ -215,6 +222,11 @@ class _Candidates:
         """A balanced cut that is quickly found."""
         if self.problem.n_columns == 2:
             return self._one_cut.solution
+        return self._nearby[0]
+
+    @cached_property
+    def _nearby(self) -> tuple[FloatArray, list[float]]:
+        """That, for c > 2, and its falling energies."""
         return self._near(self.problem)
 
     @cached_property
@@ -222,7 +234,7 @@ class _Candidates:
         """A balanced cut that a longer search finds, for c > 2, and its falling energies."""
         return self._partitions.everywhere(self.near)
 
-    @cached_property
+    @property
     def astray(self) -> bool:
         """Whether that one is less even than the one nearby, and no more walks end at home.
 
@@ -234,6 +246,18 @@ class _Candidates:
         far, price = self._far[0], self._partitions.price
         loss = loss_of_evenness(shares_of(far), shares_of(self.near))
         return loss > UNEVEN and price(far) >= price(self.near)
+
+    @cached_property
+    def homeless(self) -> bool:
+        """Whether the longer search leaves classes without a place where their labels are.
+
+        Then two classes share a part, and a third one has two: so large classes are divided, and
+        small ones united, by cuts that are too balanced.
+        """
+        if self.searched is not None:
+            return False
+        count = self._partitions.homeless(self._far[0])
+        return count > max(ONE_HOMELESS, SOME_HOMELESS * self.problem.n_columns)
 
     def kernel(self, problem: Problem) -> MethodResult:
         """RLS."""
@@ -263,14 +287,16 @@ class _Candidates:
             return self._one_cut if whole else self._cut(problem)
         if self.searched is not None:
             partition, path = self._partitions.again(self.searched)
+        elif self.astray or self.homeless:
+            partition, path = self._nearby
         else:
             partition, path = self._far
         n_iter = max(len(path) - 1, 1)
         found = Candidate(partition, path[-1], 0.0, n_iter, Status.CONVERGED, path)
         return softened(problem, lowest(problem, [found], LAM))
 
-    def _near(self, problem: Problem) -> FloatArray:
-        return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)[0]
+    def _near(self, problem: Problem) -> tuple[FloatArray, list[float]]:
+        return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)
 
     @cached_property
     def _one_cut(self) -> MethodResult:
@@ -310,19 +336,16 @@ def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tupl
     cut = cut_share(graph, partition)
     if less_even(shares_of(partition), shares_of(other)):
         return "smooth", "the balanced cut would leave some classes next to nothing"
-    if cut > CUT_LIMIT and problem.n_columns > 2:
+    if problem.n_columns > 2 and cut > LONG_CUT:
         return (
             "smooth",
             f"the classes overlap: {cut:.0%} of the links between similar rows would be cut",
         )
-    if cut > CUT_LIMIT:
+    if problem.n_columns == 2 and cut > CUT_LIMIT:
         return (
             "balanced",
             f"the classes overlap: a cut found through the kernel crosses {cut:.0%} of the links",
         )
-    loss = loss_of_evenness(shares_of(partition), shares_of(other))
-    if problem.n_columns > 2 and cut / CUT_LIMIT + loss / LESS_EVEN > BOTH:
-        return "smooth", "the balanced cut is rather long, and its classes are rather uneven"
     return (
         "balanced",
         f"the classes are clusters: a cut between them crosses only {cut:.1%} of the links",

@@ -20,6 +20,7 @@ from tvsvm.methods.ratio import ratio_energy, rounded, shares_of
 from tvsvm.problem import Problem
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import ratio_partition
+from tvsvm.solvers.partition import homeless
 
 WALK = 16  # steps of a random walk from a label
 TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or walks, something
@@ -115,7 +116,7 @@ class PartitionSearch:
         )
         other, _ = self._named(free)
         if self._differ(other, near) and not self._less_even(other, near):
-            other, _ = self._lowered(other, split=False)
+            other, _ = self._lowered(other, split=False, regroup=True)
             if not self._less_even(other, near):
                 return other, float(path[-1])
         return near, float(path[-1])
@@ -168,6 +169,10 @@ class PartitionSearch:
     def at_home(self, partition: FloatArray) -> float:
         """Share of the walks from the labels that end in their class."""
         return float(np.clip(np.sum(self._home * partition), 0.0, 1.0))
+
+    def homeless(self, partition: FloatArray) -> int:
+        """How many classes have most of their walks end in another one."""
+        return len(homeless(self._ends(partition.argmax(axis=1))))
 
     def _lowered(self, partition: FloatArray, **options: Any) -> tuple[FloatArray, list[float]]:
         tell("searching a partition")

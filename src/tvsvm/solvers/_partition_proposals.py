@@ -25,10 +25,11 @@ HOPELESS = 0.5  # more energy, in shares of a class, from where moves seldom lea
 MODES = 5  # eigenvectors along which classes are split
 # Steps between two looks at the residuals of eigenvectors, the most there are, and their accuracy.
 STEPS, MOST_STEPS, EIGEN_TOL = 8, 100, 1e-2
-LARGEST = 2  # classes that are split for one that has lost its place
 REGROUPED = 3  # trials of making two classes one and a third one two
 SHARPENINGS, STEP = 12, 0.1  # steps down the ratio of a cut, and their length
 FLAT = 1e-9  # mean distance from the median, against functions of ±1, of a constant
+NOTHING = 1e-3  # of a class's home
+LARGEST = 2  # classes that are divided for one that has no place
 RIVALS = 2  # classes next to each class with which it is split anew
 
 
@@ -142,34 +143,39 @@ def exchanged(
 
 
 def resettled(
-    level: Level, graph: csr_array, part: IntArray, fixed: BoolArray, c: int
-) -> Iterator[IntArray]:
-    """A class whose fixed nodes are surrounded by another one gets one end of a class.
+    level: Level, part: IntArray, home: FloatArray, ends: FloatArray, homeless: list[int]
+) -> Iterator[tuple[IntArray, set[int]]]:
+    """A class whose home is in another one gets one end of that, and gives away what it had.
 
-    Of the one around them, or of one of the largest, where they are untypical; what it had goes to
-    the class next to it. This is the way out where two classes share one cluster and a third one
-    covers two.
+    Of that, or of one of the largest, if its home is untypical. This is the way out where two
+    classes share one cluster and a third one covers two. `ends` is how much of the home of each
+    class is in each. With each partition come the classes concerned.
     """
-    border = _borders(level, part, c)
-    sizes = statistics(*level, part, c)[1]
-    halves: dict[int, list[tuple[IntArray, IntArray]]] = {}
-    for k in range(c):
-        own = np.flatnonzero(fixed & (part == k))
-        pull = np.asarray(graph[own].sum(axis=0)).ravel()
-        around = np.bincount(part, pull, c)
-        if around.max() <= 2 * around[k]:
-            continue
-        for a in {int(around.argmax()), *np.argsort(-sizes)[:LARGEST].tolist()} - {k}:
-            if a not in halves:
-                halves[a] = [found[:2] for found in _divisions(level, part, (a,), c)]
-            for ends in halves[a]:
-                for new, old in (ends, ends[::-1]):
-                    # Its own fixed nodes stay with the class, and the others' pull decides.
-                    if fixed[new].sum() <= fixed[old].sum() and pull[new].sum() >= pull[old].sum():
-                        trial = part.copy()
-                        trial[part == k] = border[k].argmax()
-                        trial[new] = k
-                        yield trial
+    c = len(ends)
+    border, sizes = _borders(level, part, c), statistics(*level, part, c)[1]
+    largest = np.argsort(-sizes, kind="stable")[:LARGEST].tolist()
+    divided: dict[int, list[_Division]] = {}
+    for k in homeless:
+        trials: list[tuple[float, int, IntArray]] = []
+        for a in {int(ends[k].argmax()), *largest} - {k}:
+            if a not in divided:
+                divided[a] = list(_divisions(level, part, (a,), c))
+            for left, right, energy in divided[a]:
+                for end in (left, right):
+                    mine, theirs = (_share(home[:, j], end, ends[j, a]) for j in (k, a))
+                    if mine >= theirs:
+                        trials.append((energy, a, end))
+        for _, a, end in sorted(trials, key=lambda trial: trial[0])[:REGROUPED]:
+            b = int(np.where(np.arange(c) == a, -1.0, border[k]).argmax())
+            trial = part.copy()
+            trial[part == k] = b
+            trial[_sharpened(level, part, a, end, c)] = k
+            yield trial, {a, b, k}
+
+
+def _share(home: FloatArray, nodes: IntArray, whole: float) -> float:
+    """How much of what is at home in a class is so at some of its nodes; half if nothing is."""
+    return float(home[nodes].sum()) / whole if whole > NOTHING else 0.5
 
 
 def regrouped(

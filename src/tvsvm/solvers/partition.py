@@ -1,7 +1,7 @@
 """Partitions of low balanced ratio, by moves of nodes on a hierarchy of coarser graphs."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import reduce
 
 import numpy as np
@@ -12,7 +12,6 @@ from tvsvm.results import BoolArray, FloatArray, IntArray
 from tvsvm.solvers._partition_kernels import climb, contract, descend, match, statistics
 from tvsvm.solvers._partition_proposals import (
     Level,
-    as_matrix,
     exchanged,
     given_away,
     partition_ratio,
@@ -31,10 +30,10 @@ SETTLED, SETTLED_SPLIT, WORTHWHILE = 6, 2, 1e-3
 LEAST_GAIN = 1e-4
 ATTEMPTS = 2  # at splitting two classes, on differently merged nodes
 MOST_ROUNDS = 4  # of settling classes elsewhere; usual are one or two
-DARING = 1.2  # times the energy up to which a class is settled elsewhere: a cycle follows
 # Classes are united and divided up to so much more than the energy, in shares of a class, and
 # followed further if after a cycle, and after all with splits, it is at most so much more.
 BOLD, PROMISING, CLOSE = 2.0, 0.3, 0.05
+STRANGER = 2  # times as much of a class's home in another class as in it: it has no place
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
 PATIENCE = 20  # uphill moves in a row
 AT_ONCE = 2  # trials from the same partition, in threads if there are: the result is the same
@@ -48,6 +47,7 @@ def ratio_partition(
     home: FloatArray | None = None,
     loyalty: float = 0.0,
     split: bool | Collection[int] = True,
+    regroup: bool | None = None,
     max_cycles: int = 20,
     patience: int = SETTLED,
     limit: float = np.inf,
@@ -77,8 +77,9 @@ def ratio_partition(
     loyalty : float
         Share of the ratio that it must be worth to move all that is at home away.
     split : bool or collection of int
-        Whether classes are split and settled anew; without, the end stays closer to the start.
-        Or some classes that are only split.
+        Whether classes are split anew, or which; without, the end stays closer to the start.
+    regroup : bool, optional
+        Whether classes are settled anew; by default if all are split.
     max_cycles : int
         Most cycles in a row; they also end when several have gained next to nothing.
     patience : int
@@ -114,14 +115,23 @@ def ratio_partition(
     for _ in range(MOST_ROUNDS):
         best, found = search.settle(best, classes, max_cycles)
         energies += found
-        if split is not True:
+        if not (split is True if regroup is None else regroup):
             break
-        other = search.resettle(best) if fixed.any() else search.regroup(best, max_cycles)
+        other = (search.resettle if fixed.any() else search.regroup)(best, max_cycles)
         if other is None:
             break
         best = other
         energies.append(search.energy(best))
     return best, np.array(energies)
+
+
+def homeless(ends: FloatArray) -> list[int]:
+    """Classes with most of their home, row k of `ends` by classes, in one other; worst first."""
+    own = np.diag(ends)
+    elsewhere = np.where(np.eye(len(ends), dtype=bool), 0.0, ends).max(axis=1)
+    order = np.argsort(own, kind="stable")
+    chosen: list[int] = order[elsewhere[order] > STRANGER * own[order]].tolist()
+    return chosen
 
 
 class _Search:
@@ -177,30 +187,34 @@ class _Search:
             energies += path
         return best, energies[1:]
 
-    def resettle(self, part: IntArray) -> IntArray | None:
-        """Bring classes back to their fixed nodes; on the rows, as merged ones are too coarse."""
-        best, lowest = None, self.energy(part)
-        for trial in resettled(self.finest, as_matrix(self.finest), part, self.fixed, self.c):
-            trial[self.fixed] = part[self.fixed]
-            if self.energy(trial) > DARING * lowest:
-                continue
-            found, energy = self._lowest_cycle(trial, (), 1)
-            if energy < lowest:
-                best, lowest = found, energy
-        return best
+    def resettle(self, part: IntArray, max_cycles: int) -> IntArray | None:
+        """A better partition with classes brought back to where they are at home."""
+        ends = np.array([np.bincount(part, column, self.c) for column in self.home.T])
+        trials = resettled(self.finest, part, self.home, ends, homeless(ends))
+        return self._better(part, trials, max_cycles)
 
     def regroup(self, part: IntArray, max_cycles: int) -> IntArray | None:
         """A better partition with two classes united and another one divided."""
+        limit = 1 + BOLD / self.c
+        return self._better(part, regrouped(self.finest, part, self.c, limit), max_cycles)
+
+    def _better(
+        self, part: IntArray, trials: Iterable[tuple[IntArray, set[int]]], max_cycles: int
+    ) -> IntArray | None:
+        """The end of lowest energy from some partitions, which come with what classes are new."""
         energy = self.energy(part)
+        best, lowest = None, energy * (1 - WORTHWHILE)
         bold, promising, close = (1 + share / self.c for share in (BOLD, PROMISING, CLOSE))
-        trials = regrouped(self.finest, part, self.c, bold)
         for trial, classes in trials:
+            trial[self.fixed] = part[self.fixed]
+            if self.energy(trial) > bold * energy:
+                continue
             found, energies = self.settle(
                 trial, classes, max_cycles, limit=promising * energy, limit_unsplit=close * energy
             )
-            if energies[-1] < energy * (1 - WORTHWHILE):
-                return found
-        return None
+            if energies[-1] < lowest:
+                best, lowest = found, energies[-1]
+        return best
 
     def _lowest_cycle(
         self, part: IntArray, split: Collection[int], count: int
