@@ -48,6 +48,7 @@ WEAK = TVStrengths(LAM, 0.05, R)
 # Share of the edge weight that a cut of more than two classes may cross. Where clusters have few
 # rows, neighbours are not near, and cuts longer than CUT_LIMIT may still be between clusters.
 LONG_CUT = 0.1
+LONG_DOUBT = 2.0  # labels fewer that a cut of more than two classes longer than CUT_LIMIT must miss
 UNEVEN = 0.01  # loss of evenness by a search that counts for something
 # Classes that have no place where their labels are: by chance one, or so many of all.
 ONE_HOMELESS, SOME_HOMELESS = 1, 0.15
@@ -132,7 +133,12 @@ def auto(
         missed, count = held_back(problem, methods, favourite, fair)
     if problem.n_columns > 2 and favourite == "balanced" and not missed:
         favourite, reason = _from_the_search(candidates, reason)
-    say = say_of(missed, count) if missed else _unjudged(favourite)
+    if not missed:
+        say = _unjudged(favourite)
+    else:
+        long = problem.n_columns > 2 and not clusters and "balanced" in missed
+        doubt = {"balanced": missed["balanced"] + LONG_DOUBT / count} if long else {}
+        say = say_of(missed | doubt, count)
     chosen = max(say, key=lambda name: (say[name], name == favourite))
     if chosen in missed and not (against and chosen == favourite):
         reason = f"of {count} labels held back it missed {missed[chosen]:.0%}"
