@@ -12,7 +12,7 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.solvers import _partition_kernels as kernels
 from tvsvm.solvers import partition, ratio_partition
-from tvsvm.solvers._partition_proposals import _sharpened
+from tvsvm.solvers._partition_proposals import _sharpened, resettled
 from tvsvm.solvers.partition import Level, partition_ratio
 
 cases = settings(deadline=None, derandomize=True, max_examples=15)
@@ -166,6 +166,33 @@ def test_a_class_comes_back_to_its_fixed_node(seed):
     found, energies = ratio_partition(csr_array(graph.affinity), start, fixed)
     assert (found == truth).mean() > 0.97
     assert energies[-1] < energies[0]
+
+
+@pytest.mark.parametrize("typical", [True, False])
+def test_a_class_without_a_place_gets_one(typical):
+    """Class 1 covers two clusters and class 2 half of another one; cycles mend it here as well.
+
+    Class 2's walks end in its own cluster, or, the label being untypical, all over the graph: then
+    the largest classes are tried, of which class 1 is one.
+    """
+    graph, truth = three_clusters(np.random.default_rng(0), 120)
+    level = level_of(graph)
+    part = np.where(truth == 2, 1, truth).astype(np.int32)
+    part[60:120] = 2
+    home = np.eye(3)[truth] / 360
+    home[:, 2] = np.where(truth == 2, 1 / 360, 0.0) if typical else 1 / 1080
+    ends = np.stack([np.bincount(part, column, 3) for column in home.T])
+    trials = list(resettled(level, part, home, ends, [2]))
+    before = partition_ratio(level, part, 3)
+    best, classes = min(trials, key=lambda trial: partition_ratio(level, trial[0], 3))
+    assert partition_ratio(level, best, 3) < before
+    assert np.mean(best == truth) > 0.97
+    assert classes == {0, 1, 2}
+
+
+def test_classes_without_a_place_are_those_with_twice_as_much_elsewhere():
+    ends = np.array([[0.5, 0.5, 0.0], [0.7, 0.2, 0.1], [0.0, 0.9, 0.1]])
+    assert partition.homeless(ends) == [2, 1]
 
 
 @cases
