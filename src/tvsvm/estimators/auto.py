@@ -27,13 +27,14 @@ class AutoTV(GraphClassifier):
     variation from Poisson learning; and with them a partition of low balanced ratio Σ_k cut_k / B_k
     with the labels in their classes (sought on edges that common neighbours confirm, see
     `Graph.confirmed`; for two classes CheegerRLS). The favourite is the last, or the third if it
-    crosses more than a twentieth of the edge weight (more than two classes) or leaves some classes
+    crosses more than a tenth of the edge weight (more than two classes) or leaves some classes
     next to nothing; then the last is out. If there are labels to spare, folds of them are held
     back. A short cut that misses at most 15 % of them is the answer; otherwise functions are
     added up, e times less for each label more that a method missed. A short cut in two gives way to
     the second if labels in unequal numbers contradict its sizes. Cuts of more than two classes are
     judged by one that is quickly found; the result comes from a longer search, unless that makes
-    them less even and leads away from their labels: then the third takes its place.
+    them less even and leads away from their labels, or, if no label judges it, leaves several without
+    a place where their labels are.
     """
 
     tol: float = parameter(
