@@ -349,7 +349,7 @@ def test_the_choice_is_told_in_result_report_and_model(table):
     assert result.exit_code == 0, result.stderr
     values = json.loads(result.stdout)
     assert values["method"] == "AutoTV"
-    assert values["chosen"] in ("balanced", "smooth", "laplacian", "kernel", "pairs")
+    assert values["chosen"] in ("balanced", "smooth", "laplacian", "kernel", "pairs", "spectral")
     page = report.read_text(encoding="utf-8")
     assert "pets.csv" in page
     assert escape(values["reason"]) in page

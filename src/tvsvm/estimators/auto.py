@@ -23,18 +23,18 @@ class AutoTV(GraphClassifier):
     min_f  η/2 Σ_i (f_i - y_i)² + λ/2 |f|²_K + γ S(f),
 
     over labelled rows i, for terms S that compete: none (RLS; also with an intercept, each class
-    against each other one, λ/η by leave-one-out), the graph Laplacian (LapRLS) and weak total
-    variation from Poisson learning; and with them a partition of low balanced ratio Σ_k cut_k / B_k
-    with the labels in their classes (sought on edges that common neighbours confirm, see
-    `Graph.confirmed`; for two classes CheegerRLS). The favourite is the last, or the third if it
-    crosses more than a tenth of the edge weight (more than two classes) or leaves some classes
-    next to nothing; then the last is out. If there are labels to spare, folds of them are held
-    back. A short cut that misses at most 15 % of them is the answer; otherwise functions are
-    added up, e times less for each label more that a method missed. A short cut in two gives way to
-    the second if labels in unequal numbers contradict its sizes. Cuts of more than two classes are
-    judged by one that is quickly found; the result comes from a longer search, unless that makes
-    them less even and leads away from their labels, or, if no label judges it, leaves several without
-    a place where their labels are.
+    against each other one, λ/η by leave-one-out), the graph Laplacian (LapRLS), its leading
+    eigenvectors (f is a sum of these) and weak total variation from Poisson learning; and with them
+    a partition of low balanced ratio Σ_k cut_k / B_k with the labels in their classes (sought on
+    edges that common neighbours confirm, see `Graph.confirmed`; for two classes CheegerRLS). The
+    favourite is the last, or weak total variation if it crosses more than a tenth of the edge
+    weight (more than two classes) or leaves some classes next to nothing; then the last is out. If
+    there are labels to spare, folds of them are held back. A short cut that misses at most 15 % of
+    them is the answer; otherwise functions are added up, e times less for each label more that a
+    method missed. A short cut in two gives way to LapRLS if labels in unequal numbers contradict
+    its sizes. Cuts of more than two classes are judged by one that is quickly found; the result
+    comes from a longer search, unless that makes them less even and leads away from their labels,
+    or, if no label judges it, leaves several without a place where their labels are.
     """
 
     tol: float = parameter(

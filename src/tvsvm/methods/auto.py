@@ -1,4 +1,4 @@
-"""The recommended choice: one of five methods, or several together, and the reason told.
+"""The recommended choice: one of six methods, or several together, and the reason told.
 
 Where classes are clusters a partition of low ratio is by far the best answer. Where they overlap
 it cuts in the wrong place, and smoother functions are the better guide. Labels held back tell which
@@ -36,6 +36,7 @@ from tvsvm.methods.partition import (
     loss_of_evenness,
 )
 from tvsvm.methods.ratio import rounded, shares_of
+from tvsvm.methods.spectral import spectral, spectral_at, waves
 from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import balanced_cut, by_one_function
@@ -53,7 +54,7 @@ UNEVEN = 0.01  # loss of evenness by a search that counts for something
 # Classes that have no place where their labels are: by chance one, or so many of all.
 ONE_HOMELESS, SOME_HOMELESS = 1, 0.15
 MORE_LABELS = 0.25  # share of new labels up to which a choice is kept
-METHODS = ("smooth", "laplacian", "kernel", "pairs", "balanced")
+METHODS = ("smooth", "laplacian", "kernel", "pairs", "spectral", "balanced")
 # What has the same say as the favourite where labels are too few to judge.
 OTHERS = ("laplacian", "kernel")
 
@@ -67,8 +68,9 @@ class Choice:
     Attributes
     ----------
     method : str
-        The one with the largest say: "kernel", "pairs", "laplacian", "smooth" (weak total variation
-        from Poisson learning) or "balanced" (a partition, or cut in two, of low ratio).
+        The one with the largest say: "kernel", "pairs", "spectral", "laplacian", "smooth" (weak
+        total variation from Poisson learning) or "balanced" (a partition, or cut in two, of low
+        ratio).
     reason : str
         One sentence.
     say : dict
@@ -208,11 +210,14 @@ class _Candidates:
     def judged(self, name: str) -> Judged:
         """One of them, by its name, for parts of the problem and only where labels were held back.
 
-        Pairs gain by that, being many. Of a balanced cut the partition near a first guess is
-        judged: what follows, a long search, changes too few rows to matter.
+        Pairs gain by that, being many, and so does what is made of the same eigenvectors. Of a
+        balanced cut the partition near a first guess is judged: what follows, a long search,
+        changes too few rows to matter.
         """
         if name == "pairs":
             return pairwise_at
+        if name == "spectral":
+            return lambda part, rows: spectral_at(part, rows, self._waves)
         if name == "balanced" and self.problem.n_columns > 2:
             return lambda part, rows: self._near(part)[0][rows]
         method: Method = getattr(self, name)
@@ -272,6 +277,14 @@ class _Candidates:
     def pairs(self, problem: Problem) -> MethodResult:
         """Regression of the labels alone, one class against one other."""
         return pairwise(problem)
+
+    def spectral(self, problem: Problem) -> MethodResult:
+        """Regression of the labels on the leading eigenvectors of the graph."""
+        return spectral(problem, self._waves)
+
+    @cached_property
+    def _waves(self) -> FloatArray:
+        return waves(self.graph, self.problem.n_columns)
 
     def laplacian(self, problem: Problem) -> MethodResult:
         """LapRLS."""

@@ -9,6 +9,7 @@ IN_WORDS = {
     "laplacian": "let the labels spread smoothly among similar rows, as LapRLS does",
     "kernel": "learnt from the labelled rows alone, as RLS does",
     "pairs": "learnt from the labelled rows alone, class against class",
+    "spectral": "fitted the labels by the slowest waves on the graph of similar rows",
     "constant": "gave all rows the same class",
 }
 
@@ -28,6 +29,7 @@ BESIDE = {
     "laplacian": "LapRLS",
     "kernel": "RLS",
     "pairs": "class against class",
+    "spectral": "waves on the graph",
 }
 HEARD = 0.1  # of the say, from where on a method is told
 
