@@ -41,8 +41,8 @@ def waves(graph: Graph, n_classes: int) -> FloatArray:
             found += [(f, rows, v) for f, v in zip(frequencies, vectors.T, strict=True)]
     found.sort(key=lambda wave: wave[0])
     waves = np.zeros((graph.n_nodes, min(count, len(found))))
-    for k, (_, rows, values) in enumerate(found[: waves.shape[1]]):
-        waves[rows, k] = values / (np.sqrt(np.sum(values**2) / graph.n_nodes) * (k + 1))
+    for k, (_, where, values) in enumerate(found[: waves.shape[1]]):
+        waves[where, k] = values / (np.sqrt(np.sum(values**2) / graph.n_nodes) * (k + 1))
     return waves
 
 
