@@ -7,11 +7,11 @@ give the same digits whatever the number of threads.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -52,14 +52,36 @@ _limit = _BlasLimit()
 one_blas_thread = _limit.held
 
 
+_here = local()  # alone: whether this thread is to do batches by itself
+
+
 def map_batches(function: Callable[[A], B], batches: Sequence[A]) -> Iterator[B]:
     """Call the function for every batch, as many at a time as BLAS would have threads."""
     with one_blas_thread() as n_threads:
-        if min(n_threads, len(batches)) == 1:
+        if min(n_threads, len(batches)) == 1 or getattr(_here, "alone", False):
             yield from map(function, batches)
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 yield from pool.map(function, batches)
+
+
+def ahead(first: Callable[[], A], then: Callable[[A], B]) -> tuple["Future[A]", "Future[B]"]:
+    """Call a function, and another one with what it returns, in a thread of their own.
+
+    That thread is the only one for them, for batches and for BLAS; the caller goes on, and waits
+    only when it asks for what comes out.
+    """
+
+    def alone(function: Callable[[], Any]) -> Any:
+        _here.alone = True
+        with one_blas_thread():
+            return function()
+
+    pool = ThreadPoolExecutor(1)
+    found = pool.submit(alone, first)
+    followed = pool.submit(alone, lambda: then(found.result()))
+    pool.shutdown(wait=False)
+    return found, followed
 
 
 def n_threads() -> int:

@@ -313,7 +313,12 @@ Names of the columns of `X`, if all are strings.""",
             n_components=self.n_components,
             unit_diagonal=True,
             random_state=rng,
+            beside=self._kernel_beside(labels),
         )
+
+    def _kernel_beside(self, labels: Labels) -> bool:
+        """Whether the kernel space is made while something else is done, that takes as long."""
+        return False
 
     def _given_space(self, space: RKHS, X: Any) -> RKHS:
         if self.kernel_params or self.n_components:

@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 
 from tvsvm._threads import n_threads
@@ -69,6 +70,10 @@ The result does not depend on it.""",
                 f"{n_rows} rows; pass the graph of these rows, or a function that makes it."
             )
         return graph.scaled(mean_degree=1.0) if graph.n_edges else graph
+
+    def _kernel_beside(self, labels: Labels) -> bool:
+        searches = self._family == "balanced" and labels.n_classes > 2
+        return searches and effective_n_jobs(self._n_threads) > 1
 
     @property
     def _n_threads(self) -> int:

@@ -33,7 +33,7 @@ SYMMETRY_TOL = 1e-6
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Φ = k(X, Z) T for landmarks Z; `expand` is W ↦ TW; residual, see `RKHS`.
+    """Φ = k(X, Z) T for landmarks Z; `expand` is W ↦ TW; residual, see `RKHS`. Read-only.
 
     `matrix` is ΦΦᵀ where it was at hand.
     """
@@ -43,6 +43,11 @@ class FeatureMap:
     negative_share: float
     residual: FloatArray
     matrix: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.features, self.residual, self.matrix):
+            if array is not None:
+                array.flags.writeable = False
 
 
 def batches(n_rows: int, width: int) -> list[slice]:

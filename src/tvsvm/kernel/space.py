@@ -1,8 +1,9 @@
 """The reproducing kernel Hilbert space of the data: one factorisation, then every system in it."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,15 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from tvsvm._threads import map_batches
-from tvsvm.kernel.features import batches, choose_landmarks, factorise, fill_batches, gram
+from tvsvm._threads import ahead, map_batches
+from tvsvm.kernel.features import (
+    FeatureMap,
+    batches,
+    choose_landmarks,
+    factorise,
+    fill_batches,
+    gram,
+)
 from tvsvm.kernel.functions import Kernel, KernelName, Rows, make_kernel
 from tvsvm.kernel.quadratic import (
     Quadratic,
@@ -84,9 +92,14 @@ class RKHS:
         Divide the kernel by its mean diagonal over the landmarks.
     random_state : int, RandomState instance or None, default=None
         For the sampled pairs and the landmarks.
+    beside : bool, default=False
+        Make Φ and ΦᵀΦ, where not all rows are landmarks, in a thread of their own. Who needs them
+        waits; that is also where it is raised if k is no kernel.
 
     Attributes
     ----------
+    n_points : int
+        Number of rows N.
     features : ndarray of shape (n_points, rank)
         Φ, read-only.
     residual : ndarray of shape (n_points,)
@@ -118,6 +131,7 @@ class RKHS:
         sampling: str = "kmeans++",
         unit_diagonal: bool = False,
         random_state: Any = None,
+        beside: bool = False,
     ) -> None:
         rng = check_random_state(random_state)
         rows = _check_rows(X, precomputed=isinstance(kernel, str) and kernel == "precomputed")
@@ -133,34 +147,50 @@ class RKHS:
         )
         self.landmarks = self.kernel.select(rows, self.landmark_indices)
         self.exact = len(self.landmark_indices) == rows.shape[0]
-        map_ = factorise(
+        self.n_points, self.n_columns = rows.shape
+        self.landmark_indices.flags.writeable = False
+        self._kept: dict[str, tuple[Any, FloatArray]] = {}
+        make = partial(
+            factorise,
             self.kernel,
             rows,
             self.landmark_indices,
             unit_diagonal=unit_diagonal,
             dtype=np.float32 if rows.dtype in (np.float16, np.float32) else np.float64,
         )
-        self.features, self._expand = map_.features, map_.expand
-        self.negative_share, self.residual = map_.negative_share, map_.residual
-        self.n_columns = rows.shape[1]
-        for array in (self.features, self.residual, self.landmark_indices):
-            array.flags.writeable = False
-        self._kept: dict[str, tuple[Any, FloatArray]] = {}
-        if map_.matrix is not None:
-            map_.matrix.flags.writeable = False
-            self._kept["matrix"] = (0.0, map_.matrix)
+        self._squared: Future[FloatArray] | None = None  # ΦᵀΦ
+        if beside and not self.exact:
+            self._map, self._squared = ahead(make, lambda map_: gram(map_.features))
+        else:
+            self._map = _made(make())
+            matrix = self._map.result().matrix
+            if matrix is not None:
+                self._kept["matrix"] = (0.0, matrix)
+
+    @property
+    def features(self) -> FloatArray:
+        """Φ, (n_points, rank), read-only."""
+        return self._map.result().features
+
+    @property
+    def residual(self) -> FloatArray:
+        """k(x, x) - |φ(x)|² of every row, read-only."""
+        return self._map.result().residual
+
+    @property
+    def negative_share(self) -> float:
+        """Share of negative eigenvalues on the landmarks."""
+        return self._map.result().negative_share
 
     def __getstate__(self) -> dict[str, Any]:
-        # Large, and quickly made again.
-        return {**self.__dict__, "_kept": {}}
+        # What is kept is large, and quickly made again.
+        return {**self.__dict__, "_map": self._map.result(), "_squared": None, "_kept": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "_map": _made(state["_map"])}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RKHS":
         return self  # nothing in it changes, and it is large: clones of an estimator share it
-
-    @property
-    def n_points(self) -> int:
-        """Number of rows N."""
-        return self.features.shape[0]
 
     @property
     def rank(self) -> int:
@@ -236,9 +266,13 @@ class RKHS:
         That without residuals is kept, and the last one with them.
         """
         if strength == 0.0:
-            return self._last("gram", 0.0, lambda: gram(self.features))
+            return self._last("gram", 0.0, self._square)
         shares = 1.0 / (1.0 + strength * self.residual)
         return self._last("common", strength, lambda: gram(self.features, shares))
+
+    def _square(self) -> FloatArray:
+        coming, self._squared = self._squared, None
+        return gram(self.features) if coming is None else coming.result()
 
     def row_root(self, ratio: float) -> FloatArray:
         """The lower triangular R with RRᵀ = ratio I + K; the last one is kept."""
@@ -303,8 +337,15 @@ class RKHS:
 
     def expansion(self, W: ArrayLike) -> "Expansion":
         """Functions with coordinates W, (rank, c), as Σ_j k(x, z_j) coef_j for any row x."""
-        coef = self._expand(_columns(W, self.rank))
+        coef = self._map.result().expand(_columns(W, self.rank))
         return Expansion(self.kernel, self.landmarks, coef, self.n_columns)
+
+
+def _made(map_: FeatureMap) -> "Future[FeatureMap]":
+    """What is there already, in place of what is being made."""
+    future: Future[FeatureMap] = Future()
+    future.set_result(map_)
+    return future
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ SMALL_SIDE = 0.1  # of what is split, what is less is not worth it
 HOPELESS = 0.5  # more energy, in shares of a class, from where moves seldom lead below it
 MODES = 5  # eigenvectors along which classes are split
 # Steps between two looks at the residuals of eigenvectors, the most there are, and their accuracy.
-STEPS, MOST_STEPS, EIGEN_TOL = 8, 100, 1e-2
+STEPS, MOST_STEPS, EIGEN_TOL = 16, 100, 3e-2
 REGROUPED = 3  # trials of making two classes one and a third one two
 SHARPENINGS, STEP = 12, 0.1  # steps down the ratio of a cut, and their length
 FLAT = 1e-9  # mean distance from the median, against functions of ±1, of a constant
