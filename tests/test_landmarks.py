@@ -195,3 +195,37 @@ def test_number_of_landmarks_follows_the_number_of_rows(monkeypatch):
     assert RKHS(make_rows(0, n=50)).exact
     assert len(RKHS(make_rows(0, n=150), kernel="laplacian").landmark_indices) == 20_000 // 150
     assert len(RKHS(make_rows(0, n=400), kernel="laplacian").landmark_indices) == 128
+
+
+@pytest.mark.parametrize("begin", [False, True])
+def test_features_that_are_made_later_are_the_same(begin):
+    X = np.random.default_rng(0).standard_normal((300, 5))
+    now, later = (RKHS(X, n_components=40, random_state=0, later=later) for later in (False, True))
+    if begin:
+        later.begin()
+    assert later.n_points == 300
+    np.testing.assert_array_equal(later.landmark_indices, now.landmark_indices)
+    W = later.project(np.ones((300, 1)))
+    np.testing.assert_allclose(W, now.project(np.ones((300, 1))), rtol=1e-12)
+    np.testing.assert_allclose(later.gram(), now.gram(), rtol=1e-12, atol=1e-12)
+    assert later.gram() is later.gram()
+    later.begin()  # there is nothing left to do
+    again = pickle.loads(pickle.dumps(later))
+    np.testing.assert_array_equal(again.values(W), later.values(W))
+    assert not later.features.flags.writeable
+
+
+@pytest.mark.parametrize("begin", [False, True])
+def test_an_error_of_a_kernel_is_raised_where_features_are_asked_for(begin):
+    def kernel(X, Z):
+        if len(X) == 300:
+            raise RuntimeError("no kernel")
+        return rbf_kernel(X, Z)
+
+    X = np.random.default_rng(0).standard_normal((300, 5))
+    space = RKHS(X, n_components=40, kernel=kernel, random_state=0, later=True)
+    if begin:
+        space.begin()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no kernel"):
+            _ = space.features

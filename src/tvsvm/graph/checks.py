@@ -22,6 +22,10 @@ def checked_csr(matrix: Any, name: str) -> csr_array:
         raise ValueError(f"`{name}` must be real. Got {matrix.dtype}; pass its absolute value.")
     dtype = np.float32 if matrix.dtype == np.float32 else np.float64
     csr = csr_array(matrix, dtype=dtype, copy=True)
+    if max(csr.nnz, csr.shape[1]) < 2**31:  # half the memory, and one version of each loop
+        csr.indices, csr.indptr = (
+            i.astype(np.int32, copy=False) for i in (csr.indices, csr.indptr)
+        )
     csr.sum_duplicates()
     if not np.isfinite(csr.data).all():
         raise ValueError(

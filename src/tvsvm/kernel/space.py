@@ -92,9 +92,9 @@ class RKHS:
         Divide the kernel by its mean diagonal over the landmarks.
     random_state : int, RandomState instance or None, default=None
         For the sampled pairs and the landmarks.
-    beside : bool, default=False
-        Make Φ and ΦᵀΦ, where not all rows are landmarks, in a thread of their own. Who needs them
-        waits; that is also where it is raised if k is no kernel.
+    later : bool, default=False
+        Make Φ, where not all rows are landmarks, when it is first asked for, or by `begin`. Only
+        then is it raised if k is no kernel.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class RKHS:
         sampling: str = "kmeans++",
         unit_diagonal: bool = False,
         random_state: Any = None,
-        beside: bool = False,
+        later: bool = False,
     ) -> None:
         rng = check_random_state(random_state)
         rows = _check_rows(X, precomputed=isinstance(kernel, str) and kernel == "precomputed")
@@ -158,36 +158,54 @@ class RKHS:
             unit_diagonal=unit_diagonal,
             dtype=np.float32 if rows.dtype in (np.float16, np.float32) else np.float64,
         )
+        self._map: Future[FeatureMap] = Future()
         self._squared: Future[FloatArray] | None = None  # ΦᵀΦ
-        if beside and not self.exact:
+        self._make: Callable[[], FeatureMap] | None = make
+        if not later or self.exact:
+            self._made  # noqa: B018
+
+    def begin(self) -> None:
+        """Make Φ and ΦᵀΦ, if that is not done yet, in a thread of their own."""
+        make, self._make = self._make, None
+        if make is not None:
             self._map, self._squared = ahead(make, lambda map_: gram(map_.features))
-        else:
-            self._map = _made(make())
-            matrix = self._map.result().matrix
-            if matrix is not None:
-                self._kept["matrix"] = (0.0, matrix)
+
+    @property
+    def _made(self) -> FeatureMap:
+        make, self._make = self._make, None
+        if make is not None:
+            try:
+                map_ = make()
+            except BaseException as error:
+                self._map.set_exception(error)
+                raise
+            if map_.matrix is not None:
+                self._kept["matrix"] = (0.0, map_.matrix)
+            self._map.set_result(map_)
+        return self._map.result()
 
     @property
     def features(self) -> FloatArray:
         """Φ, (n_points, rank), read-only."""
-        return self._map.result().features
+        return self._made.features
 
     @property
     def residual(self) -> FloatArray:
         """k(x, x) - |φ(x)|² of every row, read-only."""
-        return self._map.result().residual
+        return self._made.residual
 
     @property
     def negative_share(self) -> float:
         """Share of negative eigenvalues on the landmarks."""
-        return self._map.result().negative_share
+        return self._made.negative_share
 
     def __getstate__(self) -> dict[str, Any]:
         # What is kept is large, and quickly made again.
-        return {**self.__dict__, "_map": self._map.result(), "_squared": None, "_kept": {}}
+        return {**self.__dict__, "_map": self._made, "_make": None, "_squared": None, "_kept": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = {**state, "_map": _made(state["_map"])}
+        self.__dict__ = {**state, "_map": Future()}
+        self._map.set_result(state["_map"])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RKHS":
         return self  # nothing in it changes, and it is large: clones of an estimator share it
@@ -337,15 +355,8 @@ class RKHS:
 
     def expansion(self, W: ArrayLike) -> "Expansion":
         """Functions with coordinates W, (rank, c), as Σ_j k(x, z_j) coef_j for any row x."""
-        coef = self._map.result().expand(_columns(W, self.rank))
+        coef = self._made.expand(_columns(W, self.rank))
         return Expansion(self.kernel, self.landmarks, coef, self.n_columns)
-
-
-def _made(map_: FeatureMap) -> "Future[FeatureMap]":
-    """What is there already, in place of what is being made."""
-    future: Future[FeatureMap] = Future()
-    future.set_result(map_)
-    return future
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,9 +25,10 @@ def scaled(W: csr_array, diagonal: FloatArray) -> tuple[Scaled, FloatArray]:
     """Scale diag(diagonal) - W to unit diagonal; also the scaling, 0 if isolated."""
     root = np.zeros_like(diagonal)
     np.divide(1.0, np.sqrt(diagonal), out=root, where=diagonal > 0)
-    rows = np.repeat(np.arange(len(diagonal)), np.diff(W.indptr))
+    rows = np.repeat(np.arange(len(diagonal), dtype=W.indices.dtype), np.diff(W.indptr))
     below = np.bincount(rows[W.indices < rows], minlength=len(diagonal))
-    weights = W.data * root[rows] * root[W.indices]
+    weights = W.data * root[rows]
+    weights *= root[W.indices]
     return Scaled(W.indptr, W.indptr[:-1] + below, W.indices, weights), root
 
 

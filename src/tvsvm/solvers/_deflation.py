@@ -79,7 +79,7 @@ class Coarse(NamedTuple):
         # Inside a group all cancels but for rounding.
         image = image.multiply(abs(image) > 8 * np.finfo(float).eps * size).tocsr()
         image.eliminate_zeros()
-        rows = np.repeat(np.arange(n), np.diff(graph.indptr))
+        rows = np.repeat(np.arange(n, dtype=graph.indices.dtype), np.diff(graph.indptr))
         upper = graph.indices > rows
         above = csr_array((graph.weights[upper], (rows[upper], graph.indices[upper])), (n, n)) @ Z
         try:

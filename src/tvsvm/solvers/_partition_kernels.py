@@ -68,7 +68,7 @@ def match(
                 best, rating = j, rate
         partner[i], partner[best] = best, i
     # Numbered as the nodes are: neighbours in memory stay so.
-    coarse = np.empty(n, dtype=np.int32)
+    coarse = np.empty(n, dtype=np.uint32)
     count = 0
     for i in range(n):
         if partner[i] >= i:
@@ -82,36 +82,35 @@ def contract(
     indptr: IntArray, indices: IntArray, weights: FloatArray, coarse: IntArray, count: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """The graph between coarse nodes: weights added up, edges inside a node left out."""
-    n = coarse.size
-    first = np.full(count, -1, dtype=np.int64)
-    second = np.full(count, -1, dtype=np.int64)
-    for i in range(n):
-        if first[coarse[i]] < 0:
-            first[coarse[i]] = i
+    none, one = np.uint32(0), np.uint32(1)
+    # Members and places are counted from one.
+    first, second = np.zeros(count, dtype=np.uint32), np.zeros(count, dtype=np.uint32)
+    for i in range(coarse.size):
+        if first[coarse[i]] == none:
+            first[coarse[i]] = i + 1
         else:
-            second[coarse[i]] = i
+            second[coarse[i]] = i + 1
     new_indptr = np.zeros(count + 1, dtype=np.uint64)
     new_indices = np.empty(indices.size, dtype=np.uint32)
-    new_weights = np.empty(indices.size)
-    place = np.full(count, -1, dtype=np.int64)
-    filled = 0
-    for node in range(count):
+    new_weights = np.empty(indices.size, dtype=weights.dtype)
+    place = np.zeros(count, dtype=np.uint32)
+    filled = none
+    for node in range(np.uint32(count)):
         begin = filled
         for member in (first[node], second[node]):
-            if member < 0:
+            if member == none:
                 continue
-            for e in range(indptr[member], indptr[member + 1]):
+            for e in range(indptr[member - one], indptr[member]):
                 other = coarse[indices[e]]
                 if other == node:
                     continue
-                if place[other] < begin:
+                if place[other] <= begin:
+                    new_indices[filled], new_weights[filled] = other, weights[e]
+                    filled += one
                     place[other] = filled
-                    new_indices[filled] = other
-                    new_weights[filled] = weights[e]
-                    filled += 1
                 else:
-                    new_weights[place[other]] += weights[e]
-        new_indptr[node + 1] = filled
+                    new_weights[place[other] - one] += weights[e]
+        new_indptr[node + one] = filled
     return new_indptr, new_indices[:filled].copy(), new_weights[:filled].copy()
 
 

@@ -17,6 +17,7 @@ from tvsvm.solvers._deflation import Coarse, deflated_gradients
 
 _FEWEST_COLUMNS = 2  # for a thread: every one walks along all edges
 _WORTH_THREADS = 100_000  # values
+_LONG, _FEW_COLUMNS = 200_000, 3  # rows from which on a thread has no more columns at a time
 # Iterations after which a coarse space takes over, and rows from which on there is one. Graphs of
 # many dimensions need 30 to 40 at most; each is then half as long again.
 _BRIEFLY, _LARGE = 48, 1000
@@ -82,11 +83,13 @@ def laplacian_solve(
     if components is None:
         components = connected_components(W, directed=False)[1]
     means = _component_means(B, components)
-    result = _solve(W, W.sum(axis=1) + shift, B - means, components, tol, max_iter)
-    solution = result.solution - _component_means(result.solution, components)
+    B -= means[components]
+    result = _solve(W, W.sum(axis=1) + shift, B, components, tol, max_iter)
+    solution = result.solution
+    solution -= _component_means(solution, components)[components]
     if shift > 0:
         # L does not see constants: their share is exact, however small the shift.
-        solution += means / shift
+        solution += (means / shift)[components]
     return SolverResult(solution, result.status, result.n_iter, result.certificate)
 
 
@@ -170,12 +173,12 @@ def _columns(name: str, B: ArrayLike, n_rows: int) -> FloatArray:
 
 
 def _component_means(B: FloatArray, components: IntArray) -> FloatArray:
-    """Mean of each column over the component of each row."""
+    """Mean of each column over each component."""
     n = len(components)
     shape = (int(components.max(initial=-1)) + 1, n)
     members = csr_array((np.ones(n), (components, np.arange(n))), shape=shape)
-    means = (members @ B) / np.maximum(members.sum(axis=1), 1.0)[:, None]
-    return means[components]
+    means: FloatArray = (members @ B) / np.maximum(members.sum(axis=1), 1.0)[:, None]
+    return means
 
 
 def _solve(
@@ -197,8 +200,9 @@ def _solve(
     column_size[column_size == 0] = 1.0
     # Neighbours close together in memory: fewer cache misses, and slightly fewer iterations.
     order = reverse_cuthill_mckee(W)
-    W = diags_array(1 / row_size[order], format="csr") @ W[order][:, order]
+    W = W[order][:, order]
     W.sort_indices()
+    W.data *= np.repeat(1 / row_size[order], np.diff(W.indptr))
     B, diagonal = B[order] / column_size, (diagonal / row_size)[order]
     graph, root = scaled(W, diagonal)
 
@@ -256,11 +260,12 @@ class _System:
             # No more digits at a time than the recurrence of the residual can be trusted with.
             goal = np.maximum(0.9 * target, 1e-10 * self.residual) * self.length
             run = min(most, max_iter - self.n_iter)
-            step, n = _by_columns(method, self._left[:, going], goal[going], run)
-            self.n_iter += n
             trial = self.U.copy()
-            trial[:, going] += step
-            left = self.B - (self.diagonal * trial - self.W @ trial)
+            n = _by_columns(method, self._left, np.flatnonzero(going), goal, run, trial)
+            self.n_iter += n
+            left = self.W @ trial
+            left -= self.diagonal * trial
+            left += self.B
             residual = np.linalg.norm(left, axis=0) / self.length
             if residual.max() >= self.residual.max():
                 return
@@ -271,14 +276,27 @@ class _System:
 
 
 def _by_columns(
-    method: Method, R: FloatArray, goal: FloatArray, max_iter: int
-) -> tuple[FloatArray, int]:
-    """A method with the columns shared out to threads, the same to the last digit."""
+    method: Method,
+    R: FloatArray,
+    columns: IntArray,
+    goal: FloatArray,
+    max_iter: int,
+    total: FloatArray,
+) -> int:
+    """Add what a method finds for some columns of R; the most iterations that it took.
 
-    def solve(share: IntArray) -> tuple[FloatArray, int]:
-        return method(np.ascontiguousarray(R[:, share]), goal[share], max_iter)
+    The columns are shared out to threads, with the same digits; where they are long, a few at a
+    time, as a method needs several times their memory.
+    """
 
-    n_shares = min(n_threads(), R.shape[1] // _FEWEST_COLUMNS) if R.size > _WORTH_THREADS else 1
-    shares = np.array_split(np.arange(R.shape[1]), max(n_shares, 1))
-    steps, n_iter = zip(*map_batches(solve, shares), strict=True)
-    return np.hstack(steps), max(n_iter)
+    def solve(share: IntArray) -> int:
+        step, n_iter = method(np.ascontiguousarray(R[:, share]), goal[share], max_iter)
+        total[:, share] += step
+        return n_iter
+
+    n_shares = 1
+    if len(R) * columns.size > _WORTH_THREADS:
+        n_shares = max(min(n_threads(), columns.size // _FEWEST_COLUMNS), 1)
+    if len(R) > _LONG:
+        n_shares = max(n_shares, -(-columns.size // _FEW_COLUMNS))
+    return max(map_batches(solve, np.array_split(columns, n_shares)))
