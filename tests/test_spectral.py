@@ -36,6 +36,15 @@ def test_waves_get_shorter():
     np.testing.assert_allclose(sizes, 1 / np.arange(1, len(sizes) + 1))
 
 
+def test_there_are_fewer_waves_of_large_graphs(monkeypatch):
+    graph = make_problem(2)[0].graph
+    counts = []
+    for values in (100, 15, 1):
+        monkeypatch.setattr("tvsvm.methods.spectral.MOST_VALUES", values * graph.n_nodes)
+        counts.append(waves(graph, 2).shape[1])
+    assert counts == [20, 15, 10]
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_classes_of_several_clusters_are_found(n_classes):
     problem, truth = make_problem(n_classes)

@@ -13,8 +13,10 @@ from tvsvm.results import FloatArray, IntArray, Status
 from tvsvm.solvers import simplex_projection
 from tvsvm.start import eigenvectors
 
-# Eigenvectors: so many, and so many for each class, but no more than they can be computed fast.
-SOME, FOR_A_CLASS, MOST = 10, 5, 60
+# Eigenvectors: so many, and so many for each class, but no more than can be computed in seconds
+# (60 of MNIST: 5 s), of large graphs no more than have so many values; iterations need four times
+# their memory.
+SOME, FOR_A_CLASS, MOST, MOST_VALUES = 10, 5, 60, 2**23
 LARGE = 0.05  # share of the rows from which on a component has more than one function
 
 
@@ -25,7 +27,7 @@ def waves(graph: Graph, n_classes: int) -> FloatArray:
     frequencies where rows fill one dimension, and more gently elsewhere. Components, which are
     eigenvectors themselves, come first.
     """
-    count = min(SOME + FOR_A_CLASS * n_classes, MOST)
+    count = min(SOME + FOR_A_CLASS * n_classes, MOST, max(MOST_VALUES // graph.n_nodes, SOME))
     sizes = np.bincount(graph.component_labels)
     found: list[tuple[float, IntArray, FloatArray]] = []  # frequency, rows, values there
     for k in np.argsort(-sizes, kind="stable")[: count + 1]:
