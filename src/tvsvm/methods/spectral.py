@@ -5,17 +5,16 @@ classes one by one: a class may be two clusters that are nearer to another class
 """
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from tvsvm.graph import Graph
 from tvsvm.methods.pairwise import NEAR, RATIOS, compared
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, IntArray, Status
-from tvsvm.solvers import simplex_projection
-from tvsvm.start import eigenvectors
+from tvsvm.solvers import simplex_projection, smooth_functions
 
-# Eigenvectors: so many, and so many for each class, but no more than can be computed in seconds
-# (60 of MNIST: 5 s), of large graphs no more than have so many values; iterations need four times
-# their memory.
+# Eigenvectors: so many, and so many for each class, but no more than can be computed in seconds;
+# of large graphs no more than have so many values.
 SOME, FOR_A_CLASS, MOST, MOST_VALUES = 10, 5, 60, 2**23
 LARGE = 0.05  # share of the rows from which on a component has more than one function
 
@@ -38,7 +37,7 @@ def waves(graph: Graph, n_classes: int) -> FloatArray:
             found.append((0.0, rows, np.ones(rows.size)))
         if sizes[k] >= LARGE * graph.n_nodes:
             part = graph.subgraph(rows) if sizes[k] < graph.n_nodes else graph
-            vectors = eigenvectors(part, count)
+            vectors = smooth_functions(csr_array(part.affinity, dtype=np.float64), count)
             frequencies = part.dirichlet(vectors) / (part.degrees @ vectors**2)
             found += [(f, rows, v) for f, v in zip(frequencies, vectors.T, strict=True)]
     found.sort(key=lambda wave: wave[0])

@@ -1,7 +1,7 @@
 """Solvers: functions on arrays, each returning its certificate."""
 
 from tvsvm.solvers.box_qp import box_qp
-from tvsvm.solvers.eigen import leading_eigenvectors
+from tvsvm.solvers.eigen import leading_eigenvectors, smooth_functions
 from tvsvm.solvers.knapsack import QPResult, knapsack
 from tvsvm.solvers.linear import HarmonicResult, harmonic_extension, laplacian_solve
 from tvsvm.solvers.partition import ratio_partition
@@ -20,4 +20,5 @@ __all__ = [
     "leading_eigenvectors",
     "ratio_partition",
     "simplex_projection",
+    "smooth_functions",
 ]

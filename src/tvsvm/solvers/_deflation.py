@@ -55,7 +55,7 @@ class Coarse(NamedTuple):
         """
         n = root.size
         wanted = int(min(GROUPS * np.sqrt(n), MOST_GROUPS))
-        group = _merged(W, wanted)
+        group = merged(W, wanted)
         sizes = np.bincount(group)
         where = np.empty(sizes.size, dtype=np.int64)
         where[group] = components
@@ -171,7 +171,7 @@ def deflated_gradients(
     return solution, n_iter
 
 
-def _merged(W: csr_array, wanted: int) -> IntArray:
+def merged(W: csr_array, wanted: int) -> IntArray:
     """Nodes merged in pairs, again and again, until about so many groups are left."""
     n = W.shape[0]
     edges = W.indptr.astype(np.uint64), W.indices.astype(np.uint32), W.data
