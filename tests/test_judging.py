@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 
-from tvsvm.methods.judging import folds, held_back, say_of
+from tvsvm import AutoTV
+from tvsvm.methods.judging import folds, has_other_sizes, held_back, say_of
 from tvsvm.problem import Problem
 
 
@@ -102,3 +104,33 @@ def test_folds_leave_corrections_out():
     fold, count = folds(problem, fair)
     assert count == fair.sum()
     np.testing.assert_array_equal(fold >= 0, fair)
+
+
+@pytest.mark.parametrize(
+    ("counts", "share", "missed", "contradicted"),
+    [
+        ((8, 2), 0.6, 0.3, True),
+        ((8, 2), 0.6, 0.1, False),  # hardly any label is missed: their number is chance
+        ((8, 2), 0.3, 0.3, False),
+        ((5, 5), 0.1, 0.3, False),  # somebody chose equal numbers
+        ((30, 2), 0.6, 0.3, False),  # and so many more of one class
+    ],
+)
+def test_numbers_of_labels_contradict_sizes(counts, share, missed, contradicted):
+    n = 100
+    truth = np.repeat([0, 1], counts)
+    problem = Problem(None, np.arange(truth.size), np.eye(2)[truth], np.ones(truth.size))
+    found = np.eye(2)[(np.arange(n) >= round(n * (1 - share))).astype(int)]
+    assert has_other_sizes(problem, found, missed, all_of(problem)) is contradicted
+
+
+@pytest.mark.parametrize("contradicted", [False, True])
+def test_weak_total_variation_of_other_sizes_has_no_say(contradicted, monkeypatch):
+    X, truth = make_blobs(150, centers=2, cluster_std=4.0, random_state=2)
+    y = np.full(150, -1)
+    for k, count in enumerate((12, 5)):
+        y[np.flatnonzero(truth == k)[:count]] = k
+    monkeypatch.setattr("tvsvm.methods.auto.has_other_sizes", lambda *_: contradicted)
+    report = AutoTV(random_state=0).fit(X, y).report_
+    assert ("smooth" in report["held_back"]) is not contradicted
+    assert not contradicted or "smooth" not in report["say"]

@@ -23,6 +23,7 @@ from tvsvm.methods.judging import (
     Judged,
     against_the_cut,
     fair_labels,
+    has_other_sizes,
     held_back,
     say_of,
 )
@@ -133,6 +134,11 @@ def auto(
         del methods[favourite]
         favourite, reason = "laplacian", against
         missed, count = held_back(problem, methods, favourite, fair)
+    if problem.n_columns == 2 and "smooth" in missed and len(missed) > 1:
+        # Weak total variation makes classes more even than labels may be.
+        smooth = candidates.run("smooth").solution
+        if has_other_sizes(problem, smooth, missed["smooth"], fair):
+            del missed["smooth"]
     if problem.n_columns > 2 and favourite == "balanced" and not missed:
         favourite, reason = _from_the_search(candidates, reason)
     if not missed:
@@ -180,11 +186,14 @@ class _Candidates:
         self.problem, self.graph, self.options = problem, problem.graph, options
         self.searched = searched  # end of a search with somewhat other labels
         self._guesses: dict[bytes, FloatArray] = {}
+        self._found: dict[str, MethodResult] = {}
 
     def run(self, name: str) -> MethodResult:
         """One of them, by its name, for the problem itself."""
-        method: Method = getattr(self, name)
-        return method(self.problem)
+        if name not in self._found:
+            method: Method = getattr(self, name)
+            self._found[name] = method(self.problem)
+        return self._found[name]
 
     def together(self, say: dict[str, float]) -> MethodResult:
         """Several of them added up, each with its say."""

@@ -38,12 +38,22 @@ def against_the_cut(
     """
     if _among_others(problem, near, fair):
         return "too many labels lie among rows that a balanced cut gives to the other class"
+    if short and has_other_sizes(problem, near, missed, fair):
+        return "numbers of labels contradict the class sizes that a cut between clusters has"
+    return ""
+
+
+def has_other_sizes(
+    problem: Problem, functions: FloatArray, missed: float | None, fair: BoolArray
+) -> bool:
+    """Whether two classes have sizes that random labels speak against.
+
+    Not if hardly any of the labels held back are `missed`: then their number is chance.
+    """
     by_chance = missed is not None and (
         missed <= FEW_MISSED or missed * folds(problem, fair)[1] <= _noise(0)
     )
-    if short and not by_chance and _other_sizes(problem, near, fair):
-        return "numbers of labels contradict the class sizes that a cut between clusters has"
-    return ""
+    return not by_chance and _other_sizes(problem, functions, fair)
 
 
 def _among_others(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
