@@ -51,7 +51,7 @@ def test_flow_leaves_no_more_gap_than_allowed(allowed):
     assert solved_by_flow(graph, bound, g, p, x, allowed=allowed)
     gap, _ = _tv_sweeps.gap_and_value(
         *everything(graph), graph.heads, graph.edge_weights, np.array([2.0]),
-        z[graph.order][:, None], g[:, None], p[:, None], x[:, None],
+        z[graph.order][:, None], g[:, None], p[:, None], x[:, None], 0, 1,
     )  # fmt: skip
     assert 0 < gap[0] <= 400 * allowed
 
@@ -166,11 +166,14 @@ def test_vector_loops_equal_their_formulas(p_type, c):
     tails = np.repeat(np.arange(30), np.diff(graph.indptr))
     steps = x[tails] - x[graph.heads]
     terms = w[:, None] * strength * np.abs(steps)
-    gap, value = _tv_sweeps.gap_and_value(*everything(graph), graph.heads, w, strength, z, g, p, x)
-    np.testing.assert_allclose(value, terms.sum(axis=0) + 0.5 * ((x - z) ** 2).sum(axis=0))
-    np.testing.assert_allclose(
-        gap, (terms - p * steps).sum(axis=0) + 0.5 * ((x - g) ** 2).sum(axis=0)
-    )
+    true_value = terms.sum(axis=0) + 0.5 * ((x - z) ** 2).sum(axis=0)
+    true_gap = (terms - p * steps).sum(axis=0) + 0.5 * ((x - g) ** 2).sum(axis=0)
+    for first, last in ((0, c), (c - 1, c), (c // 2, c - c // 4)):
+        gap, value = _tv_sweeps.gap_and_value(
+            *everything(graph), graph.heads, w, strength, z, g, p, x, first, last
+        )
+        np.testing.assert_allclose(value[first:last], true_value[first:last])
+        np.testing.assert_allclose(gap[first:last], true_gap[first:last])
     primal = z.copy()
     _tv_sweeps.push_dual(*everything(graph), graph.heads, p, primal)
     np.add.at(primal, tails, p)

@@ -190,12 +190,21 @@ class Edges:
         self.helper.share(put, *halves(len(source)))
 
     def gap_and_value(
-        self, strength: FloatArray, z: FloatArray, g: FloatArray, p: FloatArray, x: FloatArray
+        self,
+        strength: FloatArray,
+        z: FloatArray,
+        g: FloatArray,
+        p: FloatArray,
+        x: FloatArray,
+        columns: IntArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Duality gap and objective of x for the dual p, per column."""
+        """Duality gap and objective of x for the dual p, per column; only some if so wanted."""
+        wanted = (
+            (0, x.shape[1]) if columns is None else (int(columns.min()), int(columns.max()) + 1)
+        )
 
         def share(span: Span) -> tuple[FloatArray, FloatArray]:
-            return gap_and_value(*span, self.heads, self.weights, strength, z, g, p, x)
+            return gap_and_value(*span, self.heads, self.weights, strength, z, g, p, x, *wanted)
 
         (gap, value), (other_gap, other_value) = self.helper.share(share, *self.halves)
         return gap + other_gap, value + other_value

@@ -103,7 +103,7 @@ def solve_columns(
 ) -> Columns:
     """Minimise strength_k TV(x_k) + ½|x_k - z_k|² in every column."""
     fewest = FIRST_CHECK if start is None else WARM_CHECK
-    block = _Block(edges, z, strength, start, tol)
+    block = _Block.begin(edges, z, strength, start, tol)
     result = _Result(block)
 
     def sweep(block: _Block, columns: IntArray, run: int) -> None:
@@ -156,7 +156,6 @@ class _Result:
         index = np.flatnonzero(~block.elsewhere[: block.n_columns] & (all_ | ~block.open))
         into = columns[index]
         if block is not self._first:
-            block.shorten(self._first.dual.dtype)
             self._others.append((into, block, index))
         self._gap[into], self._value[into] = block.gap[index], block.value[index]
         self._open[into], self._n_iter[into] = block.open[index], block.n_iter
@@ -164,7 +163,7 @@ class _Result:
     def gather(self) -> Columns:
         """What was found, when no block is under way any more."""
         x, p = self._first.x, self._first.dual
-        # A single column may have a dual of full precision, see `shorten`.
+        # A column that flow ended may have a dual of full precision.
         p = p.astype(np.result_type(p, *(block.dual for _, block, _ in self._others)), copy=False)
         for into, block, index in self._others:
             block.edges.put(x, into, block.x, index)
@@ -181,23 +180,19 @@ class _Block:
         edges: Edges,
         z: FloatArray,
         strength: FloatArray,
-        start: Start | None,
+        dual: FloatArray,
+        g: FloatArray,
         tol: float,
     ) -> None:
         self.n_columns = z.shape[1]
         self.edges, self.tol = edges, tol
-        dtype = dual_type(strength, edges.weights, tol)
-        width = padded_width(self.n_columns, dtype)
+        width = padded_width(self.n_columns, dual.dtype)
         self.z, self.strength = pad(z, width), pad(strength, width)
-        self.dual = first_dual(edges, start, self.strength, width, dtype)
+        self.dual, self.g = pad(dual, width), pad(g, width)
         # Products with rounded weights must stay within the true bounds as well.
-        self.sweep_strength = towards_zero(self.strength, dtype, ulps=2)
-        self.g = self.x = np.empty_like(self.z)
-        if start is None:
-            edges.copy(self.z, self.g)
-        else:
-            edges.primal(self.z, self.dual, self.g)
-        self._swept = self.g if dtype == self.g.dtype else np.empty_like(self.g, dtype)
+        self.sweep_strength = towards_zero(self.strength, dual.dtype, ulps=2)
+        self.x = self.g
+        self._swept = self.g if dual.dtype == g.dtype else np.empty_like(self.g, dual.dtype)
         self.gap: FloatArray = np.zeros(width)
         self.value: FloatArray = np.zeros(width)
         self.raw_gap: FloatArray = np.zeros(width)
@@ -207,6 +202,26 @@ class _Block:
         self.elsewhere = np.zeros(width, dtype=bool)  # taken by a block of its own
         self.flow_tried = False
         self.n_iter = self.looked_at = 0
+
+    @classmethod
+    def begin(
+        cls,
+        edges: Edges,
+        z: FloatArray,
+        strength: FloatArray,
+        start: Start | None,
+        tol: float,
+    ) -> "_Block":
+        """All columns, from a given dual or none."""
+        dtype = dual_type(strength, edges.weights, tol)
+        width = padded_width(z.shape[1], dtype)
+        wide = pad(z, width)
+        dual, g = first_dual(edges, start, pad(strength, width), width, dtype), np.empty_like(wide)
+        if start is None:
+            edges.copy(wide, g)
+        else:
+            edges.primal(wide, dual, g)
+        return cls(edges, z, strength, dual, g, tol)
 
     def width(self, columns: int) -> int:
         """How many columns a sweep of so many would take."""
@@ -268,7 +283,7 @@ class _Block:
 
     def _improve(self, candidate: FloatArray, columns: IntArray) -> None:
         """Take those of some columns of another primal, its only ones, that have a smaller gap."""
-        gap, value = self._gap(candidate)
+        gap, value = self._gap(candidate, columns)
         better = np.zeros(gap.size, dtype=bool)
         better[columns] = gap[columns] < self.gap[columns]
         if better.any():
@@ -279,8 +294,8 @@ class _Block:
                 np.where(better, new, old) for new, old in ((gap, self.gap), (value, self.value))
             )
 
-    def _gap(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.edges.gap_and_value(self.strength, self.z, self.g, self.dual, x)
+    def _gap(self, x: FloatArray, columns: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
+        return self.edges.gap_and_value(self.strength, self.z, self.g, self.dual, x, columns)
 
     def note_gap(self) -> None:
         """Take stock of g itself. Its gap falls steadily, where that of the polished g jumps."""
@@ -291,12 +306,15 @@ class _Block:
         """Where sweeping on is predicted to cost more than flow."""
         by_flow = FLOW_COST + FLOW_COST_OF_PIECES * pieces**0.45
         left = np.log(np.maximum(self.gap[k] / self._target()[k], 1.0))
-        by_sweeps = left * (SWEEP_COST if self.gap.size == 1 else WIDE_SWEEP_COST)
+        # What is left alone when the others are done will be swept as a single column.
+        alone = self.open.sum() == 1
+        by_sweeps = left * (SWEEP_COST if alone else WIDE_SWEEP_COST)
         return by_sweeps > self.rate[k] * by_flow
 
     def end_by_flow(self) -> None:
         """Solve the columns but for half of the gap allowed."""
         mass, solution = np.ones(len(self.z)), np.zeros_like(self.z)
+        flows = np.zeros_like(self.dual, np.float64)
         # The minimum is not below value - gap, so this is at most half of what will be allowed.
         allowed = 0.5 * self.tol * np.maximum(self.value - self.gap, 0.0) / len(self.z)
         for k in range(self.n_columns):
@@ -306,30 +324,26 @@ class _Block:
             flow.solve_column(
                 *self.edges.arcs, bound, mass, g, p, x, allowed[k], limit, self.edges.helper
             )
-            self.dual[:, k], solution[:, k] = towards_zero(p, self.dual.dtype), x
-        self.edges.primal(self.z, self.dual, self.g)
+            flows[:, k], solution[:, k] = p, x
+        self.flow_tried = True
+        self._flown(towards_zero(flows, self.dual.dtype), solution)
+        if self.open.any() and self.dual.dtype != self.z.dtype:
+            # What is allowed is less than the rounding of such duals.
+            self._swept = self.g
+            self.sweep_strength = self.strength
+            self._flown(flows.astype(self.z.dtype, copy=False), solution)
+
+    def _flown(self, dual: FloatArray, solution: FloatArray) -> None:
+        self.dual = dual
+        self.edges.primal(self.z, dual, self.g)
         self.gap[:] = np.inf  # of the old primal, for the new dual, is not known
         self._improve(solution, np.arange(self.n_columns))
-        self.flow_tried = True
-
-    def shorten(self, dtype: np.dtype) -> None:
-        """Hold the dual of columns that are solved in a shorter type, if they are so with it, too.
-
-        One column of full precision would lengthen those of all others.
-        """
-        if self.dual.dtype == dtype or self.open.any():
-            return
-        dual, g = towards_zero(self.dual, dtype), np.empty_like(self.g)
-        self.edges.primal(self.z, dual, g)
-        gap, value = self.edges.gap_and_value(self.strength, self.z, g, dual, self.x)
-        if (gap <= self._target()).all():
-            self.dual, self.g, self.gap, self.value = dual, g, gap, value
 
     def take(self, index: IntArray) -> "_Block":
         """A block of some of the columns, which leave this one."""
         self.elsewhere[index] = True
-        start = Start(np.ascontiguousarray(self.dual[:, index]), np.ones(index.size, self.z.dtype))
-        taken = _Block(self.edges, self.z[:, index], self.strength[index], start, self.tol)
+        z, dual, g = (np.ascontiguousarray(a[:, index]) for a in (self.z, self.dual, self.g))
+        taken = _Block(self.edges, z, self.strength[index], dual, g, self.tol)
         for name in ("gap", "value", "raw_gap", "rate", "in_vain"):
             getattr(taken, name)[: index.size] = getattr(self, name)[index]
         taken.flow_tried, taken.n_iter = self.flow_tried, self.n_iter

@@ -422,21 +422,26 @@ def gap_and_value(
     g: FloatArray,
     p: FloatArray,
     x: FloatArray,
+    first: int,
+    last: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Share of these nodes in the duality gap and objective of x, per column.
+    """Share of these nodes in the duality gap and objective of x, per column; 0 of others.
 
     gap = Σ_e (bound_e |Dx|_e - p_e (Dx)_e) + ½|x - g|², a sum of terms that cannot be negative:
-    nothing cancels, so a small gap is a small gap.
+    nothing cancels, so a small gap is a small gap. Columns are those from `first` up to `last`, and
+    whoever shares a register with them.
     """
     columns = x.shape[1]
     gap = np.zeros(columns)
     value = np.zeros(columns)
     full = columns - columns % LANES
+    first -= first % LANES
+    last = min(columns, last + (-last) % LANES)
     for t in range(begins.size):
         i, begin, end = nodes[t], begins[t], ends[t]
-        for k in range(0, full, LANES):
+        for k in range(first, min(full, last), LANES):
             _node_gap(x, i, begin, end, heads, p, k, weights, strength, gap, value)
-    for k in range(full, columns):
+    for k in range(max(full, first), last):
         slack, variation = 0.0, 0.0
         for t in range(begins.size):
             here = np.float64(x[nodes[t], k])
@@ -447,7 +452,7 @@ def gap_and_value(
                 slack += term - p[e, k] * step
         gap[k], value[k] = slack, variation
     for i in nodes:
-        for k in range(columns):
+        for k in range(first, last):
             off = np.float64(x[i, k]) - np.float64(g[i, k])
             gap[k] += 0.5 * off * off
             away = np.float64(x[i, k]) - np.float64(z[i, k])
