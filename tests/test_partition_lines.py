@@ -100,7 +100,10 @@ def test_eigenvectors_of_a_graph_whose_krylov_space_is_exhausted():
     n = 30
     W = csr_array(np.ones((n, n)) - np.eye(n))
     level = partition.Level(
-        W.indptr.astype(np.uint64), W.indices.astype(np.uint32), W.data, np.ones(n)
+        W.indptr.astype(np.uint64),
+        W.indices.astype(np.uint32),
+        W.data.astype(np.float32),
+        np.ones(n),
     )
     found = _eigenvectors(_inside(level, np.zeros(n, dtype=np.int32), (0,), 2))
     assert len(found) == 1

@@ -110,7 +110,7 @@ def distributions_of(F: FloatArray, n_classes: int) -> FloatArray:
     clipped to [0, 1]. Values that favour no class give equal probabilities.
     """
     scores = F if F.shape[1] > 1 else np.hstack([1.0 - F, 1.0 + F]) / 2.0
-    P = simplex_projection(scores.astype(np.float64))
+    P = simplex_projection(scores.astype(np.float64, copy=False))
     # Values that differ by less than rounding can share the first place after the projection.
     chosen = codes_of(F)
     tied = np.flatnonzero(P.argmax(axis=1) != chosen)

@@ -338,7 +338,8 @@ class _Candidates:
         return TwoSided(one, self.graph).search(guess)[0][rows]
 
     def _near(self, problem: Problem) -> tuple[FloatArray, list[float]]:
-        return PartitionSearch(problem, self.graph).nearby(self._guess(problem), hasty=True)
+        guess = self._guess(problem)  # first: it takes the most memory
+        return PartitionSearch(problem, self.graph).nearby(guess, hasty=True)
 
     @cached_property
     def _one_cut(self) -> MethodResult:

@@ -163,9 +163,11 @@ def softened(problem: Problem, result: MethodResult) -> MethodResult:
         sides, view = np.where(result.solution > 0, 1.0, -1.0), np.clip(in_space, -1.0, 1.0)
     else:
         sides, view = one_hot(result.solution), simplex_projection(in_space)
-    soft = (1 - DOUBT) * sides + DOUBT * view
-    soft[problem.rows] = problem.targets
-    return replace(result, solution=soft)
+    sides *= 1 - DOUBT
+    view *= DOUBT
+    sides += view
+    sides[problem.rows] = problem.targets
+    return replace(result, solution=sides)
 
 
 def _searched(problem: Problem, graph: Graph, start: FloatArray) -> Candidate:

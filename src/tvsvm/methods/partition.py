@@ -294,7 +294,7 @@ def _evenness(shares: FloatArray) -> float:
 
 
 def _walks(problem: Problem, W: csr_array) -> FloatArray:
-    """Where short random walks from the labels of each class end, (N, c)."""
+    """Where short random walks from the labels of each class end, (N, c), as precise as W."""
     degree = W.sum(axis=1)
     # Rows without neighbours lead nowhere.
     leaving = (1.0 / np.where(degree > 0, degree, 1.0))[:, None].astype(W.dtype)
@@ -302,7 +302,7 @@ def _walks(problem: Problem, W: csr_array) -> FloatArray:
     mass[problem.rows] = problem.targets / problem.targets.sum(axis=0)
     for _ in range(WALK):
         mass = W @ (mass * leaving)
-    return mass.astype(np.float64)
+    return mass
 
 
 def _as_the_kernel_sees(problem: Problem, walks: FloatArray) -> FloatArray:

@@ -37,6 +37,7 @@ def conjugate_gradients(
 ) -> tuple[FloatArray, int]:
     """Solve for the right-hand sides R until the length of each residual is below its goal.
 
+    R is overwritten: it is long.
     The preconditioner is a symmetric Gauss-Seidel sweep, (I - F)(I - Fᵀ). Eisenstat's identity
     (I - F)⁻¹(I - F - Fᵀ)(I - Fᵀ)⁻¹ p = t + (I - F)⁻¹(p - t) with t = (I - Fᵀ)⁻¹ p makes an
     iteration as cheap as one without preconditioner, at less than half as many.
@@ -46,7 +47,8 @@ def conjugate_gradients(
     solution = np.zeros_like(R)
     columns = np.arange(R.shape[1])
     x, p, t, y, r = (np.zeros_like(R) for _ in range(5))
-    forward(*graph, R * root[:, None], t, r)
+    R *= root[:, None]
+    forward(*graph, R, t, r)
     beta: FloatArray = np.zeros(len(columns))
     rr = advance(root, beta, t, y, x, r)  # by no step
     # Below this, what is left may be rounding along the constants, which L cannot answer.

@@ -124,12 +124,12 @@ def deflated_gradients(
     """
     solution = np.zeros_like(R)
     columns = np.arange(R.shape[1])
-    b = R * root[:, None]
-    start = coarse.part(b)
+    R *= root[:, None]
+    start = coarse.part(R)
     x = np.where(root > 0, 1.0, 0.0)[:, None] * start[coarse.group]
-    b -= coarse.image @ start[:-1]
+    R -= coarse.image @ start[:-1]
     z, t, s, y, r = (np.zeros_like(R) for _ in range(5))
-    forward(*graph, b, t, r)
+    forward(*graph, R, t, r)
     beta: FloatArray = np.zeros(columns.size)
     above = coarse.above
     rr = np.einsum("ik,ik->k", r, r)
@@ -174,7 +174,7 @@ def deflated_gradients(
 def merged(W: csr_array, wanted: int) -> IntArray:
     """Nodes merged in pairs, again and again, until about so many groups are left."""
     n = W.shape[0]
-    edges = W.indptr.astype(np.uint64), W.indices.astype(np.uint32), W.data
+    edges = W.indptr.astype(np.uint64), W.indices.astype(np.uint32), W.data.astype(np.float32)
     sizes, group = np.ones(n), np.arange(n)
     random = np.random.RandomState(0)
     while sizes.size > wanted:

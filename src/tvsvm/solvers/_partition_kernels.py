@@ -40,6 +40,19 @@ def statistics(
 
 
 @kernel
+def borders(
+    indptr: IntArray, indices: IntArray, weights: FloatArray, part: IntArray, c: int
+) -> FloatArray:
+    """Weight of the edges between every two classes, (c, c), zero on the diagonal."""
+    border = np.zeros((c, c))
+    for i in range(part.size):
+        for e in range(indptr[i], indptr[i + 1]):
+            if part[indices[e]] != part[i]:
+                border[part[i], part[indices[e]]] += weights[e]
+    return border
+
+
+@kernel
 def match(
     indptr: IntArray,
     indices: IntArray,
@@ -63,7 +76,7 @@ def match(
             j = indices[e]
             if partner[j] >= 0 or j == i or part[j] != part[i] or sizes[i] + sizes[j] > largest:
                 continue
-            rate = weights[e] * weights[e] / sizes[j]
+            rate = np.float64(weights[e]) ** 2 / sizes[j]
             if rate > rating:
                 best, rating = j, rate
         partner[i], partner[best] = best, i

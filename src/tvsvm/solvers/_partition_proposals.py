@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from tvsvm.graph import Graph
 from tvsvm.results import BoolArray, FloatArray, IntArray
-from tvsvm.solvers._partition_kernels import balance_of, statistics
+from tvsvm.solvers._partition_kernels import balance_of, borders, statistics
 from tvsvm.solvers._partition_lines import (
     best_division,
     best_gifts,
@@ -81,7 +81,7 @@ def as_matrix(graph: Level | _Inside) -> csr_array:
 
 def rivals(level: Level, part: IntArray, c: int) -> list[tuple[int, int]]:
     """Pairs of classes with the longest common borders."""
-    border = _borders(level, part, c)
+    border = borders(*level[:3], part, c)
     pairs = {
         (min(a, b), max(a, b))
         for a in range(c)
@@ -152,7 +152,7 @@ def resettled(
     class is in each. With each partition come the classes concerned.
     """
     c = len(ends)
-    border, sizes = _borders(level, part, c), statistics(*level, part, c)[1]
+    border, sizes = borders(*level[:3], part, c), statistics(*level, part, c)[1]
     largest = np.argsort(-sizes, kind="stable")[:LARGEST].tolist()
     divided: dict[int, list[_Division]] = {}
     for k in homeless:
@@ -188,7 +188,7 @@ def regrouped(
     cut, size = statistics(*level, part, c)
     total = float(size.sum())
     ratio = cut / _balance(size, total, c)
-    both = cut[:, None] + cut - 2 * _borders(level, part, c)
+    both = cut[:, None] + cut - 2 * borders(*level[:3], part, c)
     sizes = np.minimum(size[:, None] + size, total - 1)  # only two classes, alone, are everything
     united = both / _balance(sizes, total, c) - ratio[:, None] - ratio
     divided = {
@@ -278,16 +278,6 @@ def _eigenvectors(graph: _Inside) -> FloatArray:
         if done == most or (np.abs(beta[k - 1] * leading[-1]) <= EIGEN_TOL).all():
             break
     return (leading.T[1:] @ Q[:k]) * scale
-
-
-def _borders(level: Level, part: IntArray, c: int) -> FloatArray:
-    """Weight of the edges between every two classes, (c, c), zero on the diagonal."""
-    degrees = (level.indptr[1:] - level.indptr[:-1]).astype(np.int64)
-    tails = np.repeat(np.arange(part.size), degrees)
-    pairs = part[tails].astype(np.int64) * c + part[level.indices]
-    border: FloatArray = np.bincount(pairs, level.weights, c * c).astype(np.float64).reshape(c, c)
-    np.fill_diagonal(border, 0.0)
-    return border
 
 
 def _balance(size: FloatArray, total: float, c: int) -> FloatArray:

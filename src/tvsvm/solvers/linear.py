@@ -17,14 +17,14 @@ from tvsvm.solvers._deflation import Coarse, deflated_gradients
 
 _FEWEST_COLUMNS = 2  # for a thread: every one walks along all edges
 _WORTH_THREADS = 100_000  # values
-_LONG, _FEW_COLUMNS = 200_000, 3  # rows from which on a thread has no more columns at a time
+_LONG, _FEW_COLUMNS = 200_000, 2  # rows from which on a thread has no more columns at a time
 # Iterations after which a coarse space takes over, and rows from which on there is one. Graphs of
 # many dimensions need 30 to 40 at most; each is then half as long again.
 _BRIEFLY, _LARGE = 48, 1000
 _COARSELY = 1000  # iterations with it in a run; usual are 20 to 100
 
-# Right-hand sides, lengths of residuals to be reached, most iterations → solutions, how many
-# there were.
+# Right-hand sides, which are overwritten, lengths of residuals to be reached, most iterations →
+# solutions, how many there were.
 Method = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, int]]
 
 
@@ -84,7 +84,7 @@ def laplacian_solve(
         components = connected_components(W, directed=False)[1]
     means = _component_means(B, components)
     B -= means[components]
-    result = _solve(W, W.sum(axis=1) + shift, B, components, tol, max_iter)
+    result = _solve(W, W @ np.ones(len(B)) + shift, B, components, tol, max_iter)
     solution = result.solution
     solution -= _component_means(solution, components)[components]
     if shift > 0:
@@ -133,16 +133,17 @@ def harmonic_extension(
     reached = np.isin(components, components[fixed])
     free = reached & ~fixed
     rows = W[free]
-    result = _solve(
-        rows[:, free], rows.sum(axis=1), rows[:, fixed] @ F[fixed], components[free], tol, max_iter
-    )
+    degree, sources = rows @ np.ones(len(F)), rows[:, fixed] @ F[fixed]
+    result = _solve(rows[:, free], degree, sources, components[free], tol, max_iter)
     F[free] = result.solution
     return HarmonicResult(F, result.status, result.n_iter, result.certificate, reached)
 
 
 def _affinity(W: sparray | spmatrix) -> csr_array:
-    """Check W and return it in float64, without its diagonal."""
-    W = csr_array(W, dtype=np.float64)
+    """Check W and return it without its diagonal, floats as they are: a copy would be large."""
+    W = csr_array(W)
+    if W.dtype != np.float32:
+        W = W.astype(np.float64, copy=False)
     if W.shape[0] != W.shape[1] or not (np.isfinite(W.data).all() and (W.data >= 0).all()):
         raise ValueError(
             f"`W` must be a square affinity, finite and non-negative. Got shape {W.shape} or "
@@ -189,7 +190,10 @@ def _solve(
     tol: float,
     max_iter: int,
 ) -> SolverResult:
-    """Solve (diag(diagonal) - W) U = B, restarted until the true residual agrees."""
+    """Solve (diag(diagonal) - W) U = B, restarted until the true residual agrees.
+
+    B is overwritten: it is long.
+    """
     if B.size == 0:
         return SolverResult(B, Status.CONVERGED, 0, 0.0)
     # Columns and components may differ in scale by any factor: both are taken out.
@@ -200,10 +204,12 @@ def _solve(
     column_size[column_size == 0] = 1.0
     # Neighbours close together in memory: fewer cache misses, and slightly fewer iterations.
     order = reverse_cuthill_mckee(W)
-    W = W[order][:, order]
+    W = W[order][:, order].astype(np.float64, copy=False)
     W.sort_indices()
     W.data *= np.repeat(1 / row_size[order], np.diff(W.indptr))
-    B, diagonal = B[order] / column_size, (diagonal / row_size)[order]
+    B[:] = B[order]
+    B /= column_size
+    diagonal = (diagonal / row_size)[order]
     graph, root = scaled(W, diagonal)
 
     plain = partial(conjugate_gradients, graph, root)
@@ -290,7 +296,7 @@ def _by_columns(
     """
 
     def solve(share: IntArray) -> int:
-        step, n_iter = method(np.ascontiguousarray(R[:, share]), goal[share], max_iter)
+        step, n_iter = method(np.take(R, share, axis=1), goal[share], max_iter)
         total[:, share] += step
         return n_iter
 

@@ -92,12 +92,14 @@ def ratio_partition(
     part : ndarray of shape (N,)
         The partition of lowest energy.
     energies : ndarray
-        At the start and after every cycle, never rising.
+        At the start and after every cycle, never rising; of weights in single precision.
     """
+    # In single precision: there are as many levels as cycles need, each about half as large.
+    unit = 2.0 ** np.frexp(float(affinity.data.max(initial=0.0)))[1]  # which changes no digit
     finest = Level(
         affinity.indptr.astype(np.uint64),
         affinity.indices.astype(np.uint32),
-        affinity.data.astype(np.float64),
+        (affinity.data / unit).astype(np.float32),
         np.ones(part.size),
     )
     best: IntArray = part.astype(np.int32)
@@ -109,8 +111,8 @@ def ratio_partition(
         best = best.copy()
         descend(*finest, best, fixed, c, PASSES)
         energies.append(min(search.energy(best), energies[0]))
-        if energies[-1] > limit:
-            return best, np.array(energies)
+        if energies[-1] * unit > limit:
+            return best, unit * np.array(energies)
     classes = split if not isinstance(split, bool) else range(c if split else 0)
     for _ in range(MOST_ROUNDS):
         best, found = search.settle(best, classes, max_cycles)
@@ -122,7 +124,7 @@ def ratio_partition(
             break
         best = other
         energies.append(search.energy(best))
-    return best, np.array(energies)
+    return best, unit * np.array(energies)
 
 
 def homeless(ends: FloatArray) -> list[int]:
