@@ -267,8 +267,6 @@ Names of the columns of `X`, if all are strings.""",
             graph = self._make_graph(X, rng)
             if graph is not None:
                 stages.made_graph(graph)
-            if self._kernel_beside(labels):
-                space.begin()  # not before: the search for neighbours keeps all processors busy
         problem = Problem(space, labels.rows, labels.targets, weights, graph)
         if labels.n_classes == 1:
             result = _constant(problem)
@@ -319,7 +317,7 @@ Names of the columns of `X`, if all are strings.""",
         )
 
     def _kernel_beside(self, labels: Labels) -> bool:
-        """Whether the kernel space is made beside what is done first, which takes about as long."""
+        """Whether the kernel space is made beside the search, which takes about as long."""
         return False
 
     def _given_space(self, space: RKHS, X: Any) -> RKHS:

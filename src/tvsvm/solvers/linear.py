@@ -17,7 +17,7 @@ from tvsvm.solvers._deflation import Coarse, deflated_gradients
 
 _FEWEST_COLUMNS = 2  # for a thread: every one walks along all edges
 _WORTH_THREADS = 100_000  # values
-_LONG, _FEW_COLUMNS = 200_000, 2  # rows from which on a thread has no more columns at a time
+_LONG, _FEW_COLUMNS = 200_000, 5  # rows from which on a thread has no more columns at a time
 # Iterations after which a coarse space takes over, and rows from which on there is one. Graphs of
 # many dimensions need 30 to 40 at most; each is then half as long again.
 _BRIEFLY, _LARGE = 48, 1000

@@ -37,6 +37,7 @@ STRANGER = 2  # times as much of a class's home in another class as in it: it ha
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
 PATIENCE = 20  # uphill moves in a row
 AT_ONCE = 2  # trials from the same partition, in threads if there are: the result is the same
+ONE_BY_ONE = 10_000_000  # entries of the affinity from which on levels of one cycle are enough
 
 
 def ratio_partition(
@@ -228,7 +229,8 @@ class _Search:
             return found, self.energy(found)
 
         seeds = self.random.randint(2**31, size=count).tolist()
-        return min(map_batches(end, seeds), key=lambda found: found[1])
+        ends = map if self.finest.indices.size >= ONE_BY_ONE else map_batches
+        return min(ends(end, seeds), key=lambda found: found[1])
 
     def _cycle(
         self, part: IntArray, split: Collection[int], random: np.random.RandomState
