@@ -118,7 +118,7 @@ class PartitionSearch:
         )
         other, _ = self._named(free)
         if self._differ(other, near) and not self._less_even(other, near):
-            other, _ = self._lowered(other, split=False, regroup=True)
+            other, _ = self._lowered(other, split=False, regroup=True, patience=HASTY)
             if not self._less_even(other, near):
                 return other, float(path[-1])
         return near, float(path[-1])
