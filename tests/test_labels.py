@@ -1,5 +1,7 @@
 """Labels: every way to write y, what is refused, and values back to classes."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import DataConversionWarning
 
+from tvsvm import RLS
 from tvsvm.labels import codes_of, distributions_of, read_labels
 
 law = settings(deadline=None, derandomize=True, max_examples=50)
@@ -152,3 +155,27 @@ def test_integers_that_no_number_of_64_bits_tells_apart(big):
     y = [big + 1, big, -7 if big > 2**60 else 7.0, None]
     with pytest.raises(ValueError, match="stay different"):
         read_labels(np.array(y, dtype=object), 4)
+
+
+@pytest.mark.parametrize(
+    ("y", "doubt"),
+    [
+        ([1, -1, None], "missing"),
+        ([1.0, 0.0, -1.0, np.nan], "missing"),
+        ([1, -1, -1], "only other value"),
+        ([0, 1, -1], ""),  # as usual
+        ([0, -1, -1], ""),
+        ([1, 0, None], ""),
+        (["a", "-1", None], ""),
+    ],
+)
+def test_minus_one_that_may_be_a_class_is_told(y, doubt):
+    y = np.array(y, dtype=object)
+    found = read_labels(y, len(y))
+    assert doubt in found.doubt
+    assert bool(found.doubt) == bool(doubt)
+    for said in (-1, float("nan")):
+        assert not read_labels(y, len(y), unlabeled=said).doubt
+    X = np.arange(len(y), dtype=float)[:, None]
+    with pytest.warns(UserWarning, match="unlabeled=") if doubt else nullcontext():
+        RLS().fit(X, y)

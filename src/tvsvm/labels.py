@@ -28,10 +28,13 @@ class Labels:
         The classes, sorted.
     codes : ndarray of shape (N,)
         Position in `classes` of each row's label, -1 where it is unknown.
+    doubt : str
+        Why -1, which was taken for unknown, may be a class; empty if nothing speaks for it.
     """
 
     classes: NDArray[Any]
     codes: IntArray
+    doubt: str = ""
 
     @property
     def n_classes(self) -> int:
@@ -83,9 +86,14 @@ def read_labels(
     # Numbers are few different ones, and quickly told apart.
     numbers = column.dtype.kind in "biuf"
     values, place = np.unique(column, return_inverse=True) if numbers else (column, slice(None))
-    known = ~np.fromiter(
-        (_is_missing(value) or is_unknown(value) for value in values.tolist()), bool, len(values)
-    )[place]
+    given = values.tolist()
+    missing = np.fromiter(map(_is_missing, given), bool, len(values))
+    marked = np.fromiter(
+        (not none and is_unknown(value) for value, none in zip(given, missing, strict=True)),
+        bool,
+        len(values),
+    )
+    known = ~(missing | marked)[place]
     if ignore is not None:
         known &= ~ignore
     if not known.any():
@@ -95,7 +103,21 @@ def read_labels(
         )
     codes = np.full(n_rows, -1)
     classes, codes[known] = np.unique(_as_classes(column[known]), return_inverse=True)
-    return Labels(classes, codes)
+    doubt = (
+        "" if unlabeled is not None else _doubt(classes, bool(missing.any()), bool(marked.any()))
+    )
+    return Labels(classes, codes, doubt)
+
+
+def _doubt(classes: NDArray[Any], missing: bool, marked: bool) -> str:
+    """Why -1, if it is `marked` as unknown by default, may be a class."""
+    if not marked or classes.dtype.kind not in "biuf":
+        return ""
+    if missing:
+        return "`y` holds missing values, too"
+    if classes.tolist() == [1]:
+        return "the only other value in `y` is 1"
+    return ""
 
 
 def codes_of(F: FloatArray) -> IntArray:
