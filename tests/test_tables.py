@@ -96,6 +96,25 @@ def test_decimal_commas_are_numbers_and_are_written_as_such(tmp_path):
     assert written(path, {"c": np.array([0.25, 1.0])}).read_text().splitlines()[1] == "1,5;x;0,25"
 
 
+@pytest.mark.parametrize("mark", ["\t", "|"])
+def test_decimal_commas_beside_other_marks(tmp_path, mark):
+    path = tmp_path / ("t.tsv" if mark == "\t" else "t.csv")
+    lines = ["a;b;c", "1,5;1,234;2,5", "-0,25;12,000;x"]
+    path.write_text("\n".join(lines).replace(";", mark) + "\n")
+    (chunk,) = open_table(path).chunks()
+    np.testing.assert_array_equal(numbers(chunk.columns["a"]), [1.5, -0.25])
+    assert chunk.columns["b"].tolist() == ["1,234", "12,000"]  # perhaps thousands
+
+
+def test_a_class_with_a_decimal_comma_keeps_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;kind\n1,5;2,5\n-2,25;\n")
+    (chunk,) = open_table(path).chunks()
+    assert chunk.columns["kind"][0] == "2.5"
+    out = written(path, {"label": chunk.columns["kind"]})
+    assert out.read_text().splitlines()[1] == "1,5;2,5;2,5"
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

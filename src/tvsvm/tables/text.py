@@ -27,6 +27,8 @@ DELIMITERS = (",", ";", "\t", "|")
 SNIFFED_RECORDS = 50
 BOM = "\ufeff"
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
+FEW_NAMES = 1000  # different numbers of a column that may be names of classes
 # A record: the line where it starts, its cells, and its text with the line ending.
 Record = tuple[int, list[str], str]
 # Longest cell: an embedding of some thousand numbers must fit.
@@ -50,6 +52,7 @@ class TextTable:
             ) from error
         self.encoding = encoding
         self._decimal = "."
+        self._given: dict[str, str] = {}  # cells with a point by what they were with a comma
         self._stamp = stamp(path)
         self._size = max(path.stat().st_size, 1)
         self._delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else self._sniffed()
@@ -67,7 +70,7 @@ class TextTable:
             lines, rows, texts = zip(*batch, strict=True)
             read += sum(map(len, texts))
             columns: Iterable[tuple[str, ...]] = zip(*rows, strict=True)
-            if self._delimiter == ";":
+            if self._delimiter != ",":
                 columns = map(self._with_points, columns)
             cells = {
                 name: object_array(column) for name, column in zip(self.names, columns, strict=True)
@@ -94,9 +97,12 @@ class TextTable:
     def _with_points(self, cells: tuple[str, ...]) -> tuple[str, ...]:
         """Numbers with a decimal comma as Python writes them; such a file gets such numbers."""
         numbers = {cell for cell in cells if "," in cell and DECIMAL_COMMA.fullmatch(cell)}
-        if not numbers:
+        # Beside semicolons commas are decimal; elsewhere they may part thousands.
+        if not numbers or (self._delimiter != ";" and all(map(THOUSANDS.fullmatch, numbers))):
             return cells
         self._decimal = ","
+        if len(numbers) <= FEW_NAMES:
+            self._given |= {cell.replace(",", "."): cell for cell in numbers}
         return tuple(cell.replace(",", ".") if cell in numbers else cell for cell in cells)
 
     def _written(self, cell: Any) -> str:
@@ -104,6 +110,8 @@ class TextTable:
         text = as_text(cell)
         if isinstance(cell, float):
             text = text.replace(".", self._decimal)
+        else:
+            text = self._given.get(text, text)
         if any(mark in text for mark in (self._delimiter, '"', "\n", "\r")):
             text = '"' + text.replace('"', '""') + '"'
         return self._delimiter + text
