@@ -1,11 +1,14 @@
 """What labels say about methods: those held back, and how much say a method gets by them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
 from tvsvm import AutoTV
-from tvsvm.methods.judging import folds, has_other_sizes, held_back, say_of
+from tvsvm.methods.auto import _beside_a_short_cut
+from tvsvm.methods.judging import folds, has_other_sizes, has_rare_sizes, held_back, say_of
 from tvsvm.problem import Problem
 
 
@@ -122,6 +125,47 @@ def test_numbers_of_labels_contradict_sizes(counts, share, missed, contradicted)
     problem = Problem(None, np.arange(truth.size), np.eye(2)[truth], np.ones(truth.size))
     found = np.eye(2)[(np.arange(n) >= round(n * (1 - share))).astype(int)]
     assert has_other_sizes(problem, found, missed, all_of(problem)) is contradicted
+
+
+@pytest.mark.parametrize(
+    ("counts", "share", "rare"),
+    [
+        ((7, 3), 0.01, True),
+        ((2, 8), 0.99, True),
+        ((7, 3), 0.1, False),  # one of fourteen draws has as many
+        ((8, 2), 0.5, False),
+        ((5, 5), 0.01, False),  # somebody chose equal numbers
+        ((30, 2), 0.001, False),  # and so many more of one class
+    ],
+)
+def test_numbers_of_labels_make_sizes_rare(counts, share, rare):
+    n = 1000
+    truth = np.repeat([0, 1], counts)
+    rows = np.r_[: counts[0], n - counts[1] : n]
+    problem = Problem(None, rows, np.eye(2)[truth], np.ones(truth.size))
+    found = np.eye(2)[(np.arange(n) >= round(n * (1 - share))).astype(int)]
+    assert has_rare_sizes(problem, found, all_of(problem)) is rare
+
+
+@pytest.mark.parametrize(
+    ("cut", "other", "judged"),
+    [
+        (1, 0, {"balanced"}),  # misses hardly any: others are not asked
+        (3, 2, {"balanced"}),
+        (3, 0, {"balanced", "kernel"}),
+        (4, 0, set()),  # too many for a cut between clusters
+    ],
+)
+def test_a_short_cut_in_two_is_alone_unless_others_miss_clearly_fewer(cut, other, judged):
+    truth = np.tile([0, 1], 10)
+    problem = Problem(None, np.arange(20), np.eye(2)[truth], np.ones(20))
+    methods, asked = missing({"balanced": cut, "kernel": other}, truth)
+    candidates = SimpleNamespace(quick=methods["balanced"])
+    methods["balanced"] = None  # the cut itself takes too long to be asked
+    missed, count = _beside_a_short_cut(problem, candidates, methods, all_of(problem))
+    assert set(missed) == judged
+    assert count == (20 if judged else 0)
+    assert ("kernel" in {name for name, _ in asked}) is (cut > 1)
 
 
 @pytest.mark.parametrize("contradicted", [False, True])

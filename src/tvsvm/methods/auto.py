@@ -23,7 +23,9 @@ from tvsvm.methods.judging import (
     Judged,
     against_the_cut,
     fair_labels,
+    folds,
     has_other_sizes,
+    has_rare_sizes,
     held_back,
     say_of,
 )
@@ -45,7 +47,7 @@ from tvsvm.methods.supervised import supervised
 from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import balanced_cut, by_one_function
 from tvsvm.problem import MethodResult, Problem
-from tvsvm.results import FloatArray, IntArray, Status
+from tvsvm.results import BoolArray, FloatArray, IntArray, Status
 from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
@@ -53,6 +55,9 @@ WEAK = TVStrengths(LAM, 0.05, R)
 # Share of the edge weight that a cut of more than two classes may cross. Where clusters have few
 # rows, neighbours are not near, and cuts longer than CUT_LIMIT may still be between clusters.
 LONG_CUT = 0.1
+# Labels that a short cut in two may miss without a look at others, and labels fewer that one of
+# these must miss to be heard beside it.
+HARDLY_ANY, CLEARLY_FEWER = 1.5, 2.0
 LONG_DOUBT = 2.0  # labels fewer that a cut of more than two classes longer than CUT_LIMIT must miss
 UNEVEN = 0.01  # loss of evenness by a search that counts for something
 # Classes that have no place where their labels are: by chance one, or so many of all.
@@ -128,12 +133,11 @@ def auto(
         del methods["balanced"]
     if problem.targets[fair].sum(axis=0).min() < MOST_FOLDS:
         del methods["pairs"]  # a class that is not in every fold: all for the others looks good
-    few = FEW_MISSED if clusters else 0.0
     missed: dict[str, float] = {}
     if clusters and problem.n_columns == 2:
-        # Where clusters are cut, a search among partitions finds the cut in a tenth of the time.
-        missed, count = held_back(problem, {favourite: candidates.quick}, favourite, fair, few=few)
-    if not missed or missed[favourite] > few:
+        missed, count = _beside_a_short_cut(problem, candidates, methods, fair)
+    if not missed:
+        few = FEW_MISSED if clusters else 0.0
         missed, count = held_back(problem, methods, favourite, fair, few=few)
     against = ""
     if favourite == "balanced" and problem.n_columns == 2:
@@ -142,11 +146,8 @@ def auto(
         del methods[favourite]
         favourite, reason = "laplacian", against
         missed, count = held_back(problem, methods, favourite, fair)
-    if problem.n_columns == 2 and "smooth" in missed and len(missed) > 1:
-        # Weak total variation makes classes more even than labels may be.
-        smooth = candidates.run("smooth").solution
-        if has_other_sizes(problem, smooth, missed["smooth"], fair):
-            del missed["smooth"]
+    if problem.n_columns == 2 and len(missed) > 1:
+        missed = _without_wrong_sizes(candidates, missed, count, fair)
     if problem.n_columns > 2 and favourite == "balanced" and not missed:
         favourite, reason = _from_the_search(candidates, reason)
     if not missed:
@@ -163,12 +164,53 @@ def auto(
     return candidates.together(say), choice
 
 
+def _beside_a_short_cut(
+    problem: Problem, candidates: "_Candidates", methods: dict[str, Judged], fair: BoolArray
+) -> tuple[dict[str, float], int]:
+    """Missed labels of a short cut in two, alone if it is the answer, and how many were held back.
+
+    Nothing if too few are held back, or if it misses too many for a cut between clusters. What is
+    judged is a cut that is found in a tenth of the time. Where one class is small, the shortest cut
+    of about even sides may lead through the other one: then others miss clearly fewer labels.
+    """
+    missed, count = held_back(
+        problem,
+        methods | {"balanced": candidates.quick},
+        "balanced",
+        fair,
+        few=HARDLY_ANY / max(folds(problem, fair)[1], 1),
+    )
+    if not missed or missed["balanced"] > FEW_MISSED:
+        return {}, 0
+    if (missed["balanced"] - min(missed.values())) * count < CLEARLY_FEWER:
+        missed = {"balanced": missed["balanced"]}
+    return missed, count
+
+
+def _without_wrong_sizes(
+    candidates: "_Candidates", missed: dict[str, float], count: int, fair: BoolArray
+) -> dict[str, float]:
+    """Missed labels of the methods, for two classes, whose class sizes labels do not contradict."""
+    kept = dict(missed)
+    for name in say_of(missed, count):
+        found = candidates.run(name).solution
+        # Weak total variation makes classes more even than they may be; others less, where they
+        # know next to nothing.
+        if name == "smooth":
+            wrong = has_other_sizes(candidates.problem, found, missed[name], fair)
+        else:
+            wrong = name != "balanced" and has_rare_sizes(candidates.problem, found, fair)
+        if wrong and len(kept) > 1:
+            del kept[name]
+    return kept
+
+
 def _from_the_search(candidates: "_Candidates", reason: str) -> tuple[str, str]:
     """Whether a partition that no label judges is to be trusted, by where a longer search leads."""
     if candidates.homeless:
         return "smooth", "a balanced cut has no place for some classes where their labels are"
     if candidates.astray:
-        return "balanced", f"{reason}, and a longer search leads away from the labels"
+        return "smooth", "the search for a balanced cut leads away from the labels"
     return "balanced", reason
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import bdtr
 
 from tvsvm._telling import part_of
 from tvsvm.methods.ratio import rounded, shares_of
@@ -13,6 +14,7 @@ from tvsvm.results import BoolArray, FloatArray, IntArray
 MOST_FOLDS = 3
 FEWEST = 4  # labels held back that say something about a method
 SEVERAL = 6  # labels beside a cut that say something about it
+RARE = 0.01  # chance of numbers of labels below which class sizes are not believed at all
 MANY_TIMES = 10  # as many labels of one class as of another: their number is no guide then
 CONTRADICTS = 1.64  # standard deviations: one of ten numbers of random labels is further off
 FEW_MISSED = 0.15  # share of held-back labels: no more for a cut between clusters
@@ -56,6 +58,20 @@ def has_other_sizes(
     return not by_chance and _other_sizes(problem, functions, fair)
 
 
+def has_rare_sizes(problem: Problem, functions: FloatArray, fair: BoolArray) -> bool:
+    """Whether random labels would hardly ever be as they are if two classes had these sizes.
+
+    So it is where next to all rows are given to the class with more labels. Labels that say nothing
+    about sizes do not speak against them either.
+    """
+    counts = problem.targets[fair].sum(axis=0)
+    if _chosen(counts):
+        return False
+    share = shares_of(rounded(problem, functions))[0]
+    first, n = int(counts[0]), int(counts.sum())
+    return bool(min(bdtr(first, n, share), bdtr(n - first, n, 1 - share)) < RARE)
+
+
 def _among_others(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
     """Whether the neighbours of labels are on either side of a cut in two about as by chance.
 
@@ -69,18 +85,22 @@ def _among_others(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
 
 
 def _other_sizes(problem: Problem, near: FloatArray, fair: BoolArray) -> bool:
-    """Whether the sides of a cut have sizes that random labels speak against.
-
-    Labels in equal number, or many times as many of one class, say nothing about sizes: somebody
-    chose them.
-    """
+    """Whether the sides of a cut have sizes that random labels speak against."""
     counts = problem.targets[fair].sum(axis=0)
-    fewer, more = np.sort(counts)
-    if more - fewer <= 1 or more >= MANY_TIMES * fewer:
+    if _chosen(counts):
         return False
     n, shares = counts.sum(), shares_of(rounded(problem, near))
     off = abs(counts[0] - n * shares[0]) / np.sqrt(max(n * shares[0] * shares[1], TINY))
     return bool(off > CONTRADICTS)
+
+
+def _chosen(counts: FloatArray) -> bool:
+    """Whether somebody chose the labels of two classes, so that their numbers mean nothing.
+
+    They are equal, or of one class there are many times as many.
+    """
+    fewer, more = np.sort(counts)
+    return bool(more - fewer <= 1 or more >= MANY_TIMES * fewer)
 
 
 def folds(problem: Problem, fair: BoolArray) -> tuple[IntArray, int]:
