@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import block_diag, coo_array, csr_array, csr_matrix
+from scipy.sparse import block_diag, coo_array, csr_array, csr_matrix, random_array
 from scipy.sparse.csgraph import connected_components
 
 from tvsvm.results import Status
@@ -104,6 +104,20 @@ def test_scale_and_permutation_equivariance(seed, n, factor):
     )
     shuffled = laplacian_solve(W[order][:, order], B[order], tol=1e-11).solution
     np.testing.assert_allclose(shuffled, U[order], atol=slack)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int64, np.float32])
+def test_weights_of_any_type_are_taken_as_they_are(dtype):
+    rng = np.random.default_rng(0)
+    W = random_array((60, 60), density=0.2, rng=rng)
+    W = (W + W.T > 0).astype(dtype) if dtype is not np.float32 else (W + W.T).astype(dtype)
+    B, fixed = rng.standard_normal((60, 3)), np.arange(60) < 5
+    for solve in (laplacian_solve, lambda V, B: harmonic_extension(V, B, fixed)):
+        given = B.copy()
+        found, expected = solve(W, given), solve(W.astype(np.float64), B)
+        np.testing.assert_allclose(found.solution, expected.solution, atol=1e-7)
+        assert found.certificate <= 1e-8
+        np.testing.assert_array_equal(given, B)
 
 
 def test_certificate_is_the_residual():

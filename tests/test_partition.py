@@ -137,6 +137,23 @@ def test_the_unit_of_the_weights_does_not_matter(exponent):
     other, others = ratio_partition(W * 2.0**exponent, part, fixed)
     np.testing.assert_array_equal(other, found)
     np.testing.assert_array_equal(others, energies * 2.0**exponent)
+    # A limit above the energy that moves of single nodes lead to, and one below.
+    for limit in (2 * energies[0], energies[-1] / 2):
+        options = {"split": False, "max_cycles": 1}
+        found, energies = ratio_partition(W, part, fixed, limit=limit, **options)
+        scaled = limit * 2.0**exponent
+        other, others = ratio_partition(W * 2.0**exponent, part, fixed, limit=scaled, **options)
+        np.testing.assert_array_equal(other, found)
+        np.testing.assert_array_equal(others, energies * 2.0**exponent)
+
+
+def test_cycles_one_by_one_end_alike(monkeypatch):
+    graph, part, fixed = make(3, 200, 4)
+    W = csr_array(graph.affinity)
+    at_once = ratio_partition(W, part, fixed)
+    monkeypatch.setattr(partition, "ONE_BY_ONE", 0)
+    for one, both in zip(ratio_partition(W, part, fixed), at_once, strict=True):
+        np.testing.assert_array_equal(one, both)
 
 
 def test_coarse_graph_keeps_cuts_and_sizes():

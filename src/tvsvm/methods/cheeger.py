@@ -88,33 +88,19 @@ def cheeger(
     graph = problem.graph
     assert graph is not None
     offset = 0.0 if problem.n_columns == 1 else 1 / problem.n_columns
-    through_kernel = loss.clamped_step(problem, lam=lam, r=r, offset=offset)
+    through = partial(loss.clamped_step, problem, lam=lam, r=r, offset=offset)
     if problem.n_columns > 1 and searched:
         ends = [_searched(problem, graph, start) for start in starts]
     elif problem.n_columns > 1 and not paper:
         # Total variation first: its end has a low ratio and follows the kernel.
         strengths = TVStrengths(lam, SMOOTHING * r, r)
-        ends = [
-            _partition(
-                problem,
-                graph,
-                through_kernel,
-                many_classes(
-                    problem,
-                    loss,
-                    start,
-                    strengths,
-                    prior=prior,
-                    tol=tol,
-                    max_iter=max_iter,
-                    n_jobs=n_jobs,
-                ).solution,
-                r,
-            )
-            for start in starts
-        ]
+        smooth = partial(many_classes, prior=prior, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+        smoothed = [smooth(problem, loss, start, strengths).solution for start in starts]
+        # Not before: the kernel space is made beside the search for a partition.
+        through_kernel = through()
+        ends = [_partition(problem, graph, through_kernel, start, r) for start in smoothed]
     else:
-        run = partial(_iterate, problem, graph, through_kernel, c=step, paper=paper)
+        run = partial(_iterate, problem, graph, through(), c=step, paper=paper)
         progress = partial(Progress, tol, patience=PATIENCE_NEARBY if searched else PATIENCE)
         prox_tol = PROX_TOL_NEARBY if searched else PROX_TOL
 

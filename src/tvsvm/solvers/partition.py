@@ -93,10 +93,12 @@ def ratio_partition(
     part : ndarray of shape (N,)
         The partition of lowest energy.
     energies : ndarray
-        At the start and after every cycle, never rising; of weights in single precision.
+        At the start and after every cycle, never rising; of weights in single precision,
+        where edges 1e45 times lighter than the heaviest are none.
     """
-    # In single precision: there are as many levels as cycles need, each about half as large.
-    unit = 2.0 ** np.frexp(float(affinity.data.max(initial=0.0)))[1]  # which changes no digit
+    # In single precision: levels, of two cycles at a time, are what takes the memory. Scaling by a
+    # power of two changes no digit.
+    unit = 2.0 ** int(np.frexp(float(affinity.data.max(initial=0.0)))[1] - 1)
     finest = Level(
         affinity.indptr.astype(np.uint64),
         affinity.indices.astype(np.uint32),
