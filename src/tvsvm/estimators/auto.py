@@ -30,11 +30,13 @@ class AutoTV(GraphClassifier):
     favourite is the last, or weak total variation if it crosses more than a tenth of the edge
     weight (more than two classes) or leaves some classes next to nothing; then the last is out. If
     there are labels to spare, folds of them are held back. A short cut that misses at most 15 % of
-    them is the answer; otherwise functions are added up, e times less for each label more that a
-    method missed. A short cut in two gives way to LapRLS if labels in unequal numbers contradict
-    its sizes. Cuts of more than two classes are judged by one that is quickly found; the result
-    comes from a longer search, unless that makes them less even and leads away from their labels,
-    or, if no label judges it, leaves several without a place where their labels are.
+    them is the answer, if it is one of more classes than two or no other method misses two labels
+    fewer; otherwise functions are added up, e times less for each label more that a method missed.
+    A short cut in two gives way to LapRLS if labels in unequal numbers contradict its sizes. Cuts
+    of more than two classes, and short ones, are judged by one that is quickly found, the answer is
+    found by a longer search. If that makes more than two classes less even and leads away from
+    their labels, or leaves several without a place where their labels are, no cut is trusted that
+    no label judges.
     """
 
     tol: float = parameter(

@@ -74,8 +74,9 @@ labelled rows, since the others have no say.""",
         [object],
         """object
 The value in `y` of a row whose class is unknown. None: -1, also where it became
-a string as in ``np.array(["cat", -1])``. Missing values (None, NaN, pd.NA,
-pd.NaT) are unknown in any case.""",
+a string as in ``np.array(["cat", -1])``, and "nan", as NaN becomes there. Missing values
+(None, NaN, pd.NA, pd.NaT) are unknown in any case; pass NaN if nothing else is, because
+-1 is a class.""",
     )
     random_state: Any = parameter(
         None,
