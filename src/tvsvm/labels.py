@@ -29,7 +29,7 @@ class Labels:
     codes : ndarray of shape (N,)
         Position in `classes` of each row's label, -1 where it is unknown.
     doubt : str
-        Why -1, which was taken for unknown, may be a class; empty if nothing speaks for it.
+        A sentence if -1, which was taken for unknown, may be a class; else empty.
     """
 
     classes: NDArray[Any]
@@ -110,14 +110,19 @@ def read_labels(
 
 
 def _doubt(classes: NDArray[Any], missing: bool, marked: bool) -> str:
-    """Why -1, if it is `marked` as unknown by default, may be a class."""
+    """A sentence if -1, which is `marked` as unknown by default, may be a class; else empty."""
     if not marked or classes.dtype.kind not in "biuf":
         return ""
     if missing:
-        return "`y` holds missing values, too"
-    if classes.tolist() == [1]:
-        return "the only other value in `y` is 1"
-    return ""
+        why = "`y` holds missing values, too"
+    elif classes.tolist() == [1]:
+        why = "the only other value in `y` is 1"
+    else:
+        return ""
+    return (
+        f"-1 in `y` was taken for an unknown class, but {why}. Pass unlabeled=float('nan') if -1 is "
+        "a class, unlabeled=-1 if it is not."
+    )
 
 
 def codes_of(F: FloatArray) -> IntArray:

@@ -162,12 +162,7 @@ Names of the columns of `X`, if all are strings.""",
             )
         labels = read_labels(y, X.shape[0], unlabeled=self.unlabeled, ignore=weights == 0)
         if labels.doubt:
-            warnings.warn(
-                f"-1 in `y` was taken for an unknown class, but {labels.doubt}. Pass "
-                "unlabeled=float('nan') if -1 is a class, unlabeled=-1 if it is not.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warnings.warn(labels.doubt, UserWarning, stacklevel=3)
         with one_blas_thread(), parts_told(type(self).__name__, verbose=self.verbose):
             result = self._fit_labels(X, labels, weights[labels.rows], rng)
         if not result.converged:
