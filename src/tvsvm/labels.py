@@ -120,8 +120,8 @@ def _doubt(classes: NDArray[Any], missing: bool, marked: bool) -> str:
     else:
         return ""
     return (
-        f"-1 in `y` was taken for an unknown class, but {why}. Pass unlabeled=float('nan') if -1 is "
-        "a class, unlabeled=-1 if it is not."
+        f"-1 in `y` was taken for an unknown class, but {why}. Pass unlabeled=float('nan') if -1 "
+        "is a class, unlabeled=-1 if it is not."
     )
 
 
