@@ -1,6 +1,7 @@
 """The balanced ratio: its parts against their definitions, and that nothing ever raises it."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.usefixtures("single_thread")
 cases = settings(deadline=None, derandomize=True, max_examples=40)
 seeds = st.integers(0, 10_000)
 columns = st.sampled_from([1, 2, 3, 5])
+NO_SPACE = SimpleNamespace(begin=lambda: None)  # walks from labels need none
 
 
 def functions(rng, n_rows, n_columns, *, ties):
@@ -254,7 +256,7 @@ def test_edges_of_labelled_rows_do_not_name_a_part(n_labels):
     graph = Graph(W)
     rows, free = np.arange(n_labels), np.arange(n_labels, 30)
     targets = np.eye(3)[rows % 3]
-    search = PartitionSearch(Problem(None, rows, targets, np.ones(n_labels), graph), graph)
+    search = PartitionSearch(Problem(NO_SPACE, rows, targets, np.ones(n_labels), graph), graph)
     partition = rounded(search.problem, rng.random((30, 3)))
     expected = ratio_energy(Graph(W[np.ix_(free, free)]), partition[free]) * search.price(partition)
     assert search._among_the_rest(partition) == pytest.approx(expected)
@@ -283,6 +285,6 @@ def test_a_misplaced_hub_does_not_take_the_rows_of_its_class_along(n_classes):
         graph = Graph(W).scaled(mean_degree=1.0)
         rows = np.array([0, 1, m, *(np.arange(2, n_classes) * m)])
         targets = np.eye(n_classes)[[0, 1, 0, *range(2, n_classes)]]
-        problem = Problem(None, rows, targets, np.ones(len(rows)), graph)
+        problem = Problem(NO_SPACE, rows, targets, np.ones(len(rows)), graph)
         partition, _ = PartitionSearch(problem, graph).search(poisson(problem, graph))
         assert partition.sum(axis=0).min() >= m - 5
