@@ -1,16 +1,19 @@
 """Classifiers with a graph: where it comes from, what it adds, kernel spaces that are shared."""
 
+from threading import get_ident
+
 import numpy as np
 import pytest
 from classifiers import each_graph_classifier, make_rows, two_and_three_classes
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 
-from tvsvm import RLS, SVM, LapRLS, LapSVM, knn_graph
+from tvsvm import RLS, SVM, AutoTV, CheegerRLS, LapRLS, LapSVM, knn_graph
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
+from tvsvm.kernel.features import factorise
 
 pytestmark = pytest.mark.usefixtures("single_thread")
 
@@ -125,3 +128,22 @@ def test_a_given_space_of_sparse_rows_is_shared():
     LapRLS(kernel=space).fit(rows, y)
     with pytest.raises(ValueError, match="must be the RKHS of the rows of X"):
         LapRLS(kernel=space).fit(rows[::-1], y)
+
+
+@pytest.mark.parametrize(
+    ("make", "n_jobs", "beside"), [(AutoTV, 2, True), (AutoTV, 1, False), (CheegerRLS, 2, True)]
+)
+def test_the_kernel_space_is_made_beside_the_search(make, n_jobs, beside, monkeypatch):
+    threads = []
+
+    def noted(*args, **options):
+        threads.append(get_ident())
+        return factorise(*args, **options)
+
+    monkeypatch.setattr("tvsvm.kernel.space.factorise", noted)
+    X, truth = make_blobs(2100, centers=3, random_state=0)
+    y = np.where(np.arange(2100) < 30, truth, -1)
+    model = make(n_jobs=n_jobs, random_state=0).fit(X, y)
+    assert np.mean(model.predict(X) == truth) > 0.9
+    assert len(threads) == 1
+    assert (threads[0] != get_ident()) is beside

@@ -38,6 +38,7 @@ CUT_LIMIT = 0.05  # share of the edge weight: a cut longer than this divides no 
 LOYALTY = 0.5  # share of the ratio that it must be worth if no walk ends in its class
 FAR_OUT = 2.0  # times the usual k(x, x): beyond, functions of the kernel space extrapolate
 HEARD = 500  # labels up to which the kernel is asked which side is which; more leave no doubt
+ROUNDING = 1e-6  # of energies, which the search finds in single precision
 HASTY = 3  # idle cycles after which a search that is not the last one ends
 
 
@@ -102,11 +103,11 @@ class PartitionSearch:
             other, path = self._lowered(
                 other, split=pair, max_cycles=1, limit=np.inf if pair else limit
             )
-            if path[-1] < energies[-1]:
+            if path[-1] < energies[-1] * (1 - ROUNDING):
                 best, path = self._lowered(other, split=False)
                 energies.append(path[-1])
                 break
-        return best, energies
+        return best, np.minimum.accumulate(energies).tolist()
 
     def _without_labels(self, near: FloatArray) -> tuple[FloatArray, float]:
         """A partition sought regardless of labels that then got theirs, and its ratio before.
