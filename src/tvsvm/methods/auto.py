@@ -146,6 +146,7 @@ def auto(
         del methods[favourite]
         favourite, reason = "laplacian", against
         missed, count = held_back(problem, methods, favourite, fair)
+    fewest = min(missed.values(), default=0.0)  # also of those that will have no say
     if problem.n_columns == 2 and len(missed) > 1:
         missed = _without_wrong_sizes(candidates, missed, count, fair)
     if problem.n_columns > 2 and favourite == "balanced" and not missed:
@@ -159,7 +160,7 @@ def auto(
     chosen = max(say, key=lambda name: (say[name], name == favourite))
     if chosen in missed and not (against and chosen == favourite):
         reason = f"of {count} labels held back it missed {missed[chosen]:.0%}"
-        reason += ", no method fewer" if len(missed) > 1 else ""
+        reason += ", no method fewer" if len(missed) > 1 and missed[chosen] <= fewest else ""
     choice = Choice(chosen, reason, say, missed, int(fair.sum()), corrections)
     return candidates.together(say), choice
 
