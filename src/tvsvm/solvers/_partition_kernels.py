@@ -1,4 +1,4 @@
-"""Loops of the partition search: matching, contraction, moves of single nodes.
+"""Loops of the partition search: matching, contraction, union, moves of single nodes.
 
 A level is a graph in compressed rows (indptr, indices, weights, both directions of every edge)
 whose nodes stand for `sizes` rows each. A partition is `part`, the class of each node; nodes with
@@ -12,6 +12,7 @@ from tvsvm._jit import kernel
 from tvsvm.results import BoolArray, FloatArray, IntArray
 
 GAIN = 1e-9  # relative gain below which a move is not worth making
+INSIDE = 1e-12  # share of its degree that a node may have outside of its class and be inside
 
 
 @kernel
@@ -243,34 +244,54 @@ def climb(
 ) -> None:
     """Move nodes once, the best first, uphill too, and go back to the lowest energy met; in place.
 
-    It ends after `patience` moves without a new low. For few nodes: each move looks at all of them.
+    It ends after `patience` moves without a new low. For few nodes: each move looks at all of them,
+    at what they are linked to by class, (n, c).
     """
     n = part.size
-    cut, size = statistics(indptr, indices, weights, sizes, part, c)
+    cut, size = np.zeros(c), np.zeros(c)
+    linked, degree = np.zeros((n, c)), np.zeros(n)
+    for i in range(n):
+        size[part[i]] += sizes[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            linked[i, part[indices[e]]] += weights[e]
+            degree[i] += weights[e]
+        cut[part[i]] += degree[i] - linked[i, part[i]]
     total = size.sum()
-    linked = np.zeros(c)
+    ratio = np.empty(c)
     settled = fixed.copy()
-    target = np.full(n, -1, dtype=np.int64)
     moved = np.empty(n, dtype=np.int64)
     origin = np.empty(n, dtype=np.int64)
     height, lowest, kept, count = 0.0, 0.0, 0, 0
     while count < n:
-        node, change, cut_a, cut_b = -1, np.inf, 0.0, 0.0
+        for k in range(c):
+            ratio[k] = cut[k] / balance_of(size[k], total, c)
+        node, target, change = -1, -1, np.inf
         for i in range(n):
-            if settled[i]:
+            a = part[i]
+            own, rest = linked[i, a], size[a] - sizes[i]
+            # Within its class a node has nowhere to go, up to rounding.
+            if settled[i] or rest <= 0 or degree[i] - own <= INSIDE * degree[i]:
                 continue
-            b, delta, at_a, at_b = best_move(
-                i, indptr, indices, weights, sizes, part, cut, size, total, linked
-            )
-            if b >= 0 and delta < change:
-                node, change, cut_a, cut_b = i, delta, at_a, at_b
-                target[i] = b
+            leave = (cut[a] + 2 * own - degree[i]) / balance_of(rest, total, c) - ratio[a]
+            for b in range(c):
+                grown = size[b] + sizes[i]
+                if b == a or linked[i, b] <= INSIDE * degree[i] or grown >= total:
+                    continue
+                after = cut[b] + degree[i] - 2 * linked[i, b]
+                delta = leave + after / balance_of(grown, total, c) - ratio[b]
+                if delta < change:
+                    node, target, change = i, b, delta
         if node < 0:
             break
-        a, b = part[node], target[node]
-        part[node], cut[a], cut[b] = b, cut_a, cut_b
+        a, b = part[node], target
+        cut[a] += 2 * linked[node, a] - degree[node]
+        cut[b] += degree[node] - 2 * linked[node, b]
         size[a] -= sizes[node]
         size[b] += sizes[node]
+        part[node] = b
+        for e in range(indptr[node], indptr[node + 1]):
+            linked[indices[e], a] -= weights[e]
+            linked[indices[e], b] += weights[e]
         settled[node] = True
         moved[count], origin[count] = node, a
         count += 1
@@ -281,3 +302,53 @@ def climb(
             break
     for step in range(kept, count):
         part[moved[step]] = origin[step]
+
+
+@kernel
+def agglomerated(
+    indptr: IntArray, indices: IntArray, weights: FloatArray, sizes: FloatArray, c: int
+) -> IntArray:
+    """A partition of few nodes: united pair by pair, those with the largest w / (s t)^¾ first."""
+    n = sizes.size
+    between, size = np.zeros((n, n)), sizes.copy()
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            between[i, indices[e]] += weights[e]
+    group = np.arange(n)
+    alive = np.ones(n, dtype=np.bool_)
+    # The best partner before each group; it is looked for again where it may have changed.
+    partner, rating = np.full(n, -1), np.full(n, -1.0)
+    stale = np.ones(n, dtype=np.bool_)
+    for _ in range(n - c):
+        into, gone, best = -1, -1, -1.0
+        for i in range(1, n):
+            if not alive[i]:
+                continue
+            if stale[i]:
+                partner[i], rating[i], stale[i] = -1, -1.0, False
+                for j in range(i):
+                    if alive[j]:
+                        rate = between[i, j] / (size[i] * size[j]) ** 0.75
+                        if rate > rating[i]:
+                            partner[i], rating[i] = j, rate
+            if partner[i] >= 0 and rating[i] > best:
+                into, gone, best = partner[i], i, rating[i]
+        size[into] += size[gone]
+        alive[gone] = False
+        for j in range(n):
+            between[into, j] += between[gone, j]
+            between[j, into] = between[into, j]
+            if group[j] == gone:
+                group[j] = into
+            if j > into and (partner[j] == into or partner[j] == gone or between[into, j] > 0):
+                stale[j] = True
+        stale[into] = True
+    number = np.full(n, -1)
+    part = np.empty(n, dtype=np.int32)
+    count = 0
+    for i in range(n):
+        if number[group[i]] < 0:
+            number[group[i]] = count
+            count += 1
+        part[i] = number[group[i]]
+    return part

@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 from tvsvm.graph import Graph
 from tvsvm.results import BoolArray, FloatArray, IntArray
-from tvsvm.solvers._partition_kernels import balance_of, borders, statistics
+from tvsvm.solvers._partition_kernels import borders, statistics
+from tvsvm.solvers._partition_levels import Level
 from tvsvm.solvers._partition_lines import (
     best_division,
     best_gifts,
@@ -31,15 +32,6 @@ FLAT = 1e-9  # mean distance from the median, against functions of ±1, of a con
 NOTHING = 1e-3  # of a class's home
 LARGEST = 2  # classes that are divided for one that has no place
 RIVALS = 2  # classes next to each class with which it is split anew
-
-
-class Level(NamedTuple):
-    """A graph of nodes that stand for `sizes` rows each; `_partition_kernels` says how."""
-
-    indptr: IntArray
-    indices: IntArray
-    weights: FloatArray
-    sizes: FloatArray
 
 
 class _Inside(NamedTuple):
@@ -63,15 +55,6 @@ class _Division(NamedTuple):
     left: IntArray
     right: IntArray
     energy: float
-
-
-def partition_ratio(level: Level, part: IntArray, c: int) -> float:
-    """Energy of a partition; infinite if a class is empty."""
-    cut, size = statistics(*level, part, c)
-    if (size == 0).any():
-        return np.inf
-    total = float(size.sum())
-    return float(sum(cut[k] / balance_of(size[k], total, c) for k in range(c)))
 
 
 def as_matrix(graph: Level | _Inside) -> csr_array:

@@ -9,25 +9,28 @@ from scipy.sparse import csr_array
 
 from tvsvm._threads import map_batches
 from tvsvm.results import BoolArray, FloatArray, IntArray
-from tvsvm.solvers._partition_kernels import climb, contract, descend, match, statistics
-from tvsvm.solvers._partition_proposals import (
+from tvsvm.solvers._partition_kernels import descend, statistics
+from tvsvm.solvers._partition_levels import (
+    LEAST_GAIN,
+    PASSES,
     Level,
+    finest_level,
+    lowered,
+    merged_in_pairs,
+    partition_ratio,
+)
+from tvsvm.solvers._partition_proposals import (
     exchanged,
     given_away,
-    partition_ratio,
     regrouped,
     resettled,
     rivals,
 )
 
 COARSEST = 5  # nodes for each class at which coarsening ends
-FEW = 100  # nodes for each class up to which moves go uphill, too
 SPLIT_AT = 1500  # nodes for each class from which on classes are split anew
-PASSES = 10  # over all nodes of a level, at most
-SHRINKS = 0.95  # coarsening ends when a level keeps more than this share of its nodes
 # Cycles end after so many in a row, without or with splits, that gain less than this share.
 SETTLED, SETTLED_SPLIT, WORTHWHILE = 6, 2, 1e-3
-LEAST_GAIN = 1e-4
 ATTEMPTS = 2  # at splitting two classes, on differently merged nodes
 MOST_ROUNDS = 4  # of settling classes elsewhere; usual are one or two
 # Classes are united and divided up to so much more than the energy, in shares of a class, and
@@ -35,7 +38,6 @@ MOST_ROUNDS = 4  # of settling classes elsewhere; usual are one or two
 BOLD, PROMISING, CLOSE = 2.0, 0.3, 0.05
 STRANGER = 2  # times as much of a class's home in another class as in it: it has no place
 CHANGED = 0.05  # relative change of a class's size after which it is worth another split
-PATIENCE = 20  # uphill moves in a row
 AT_ONCE = 2  # trials from the same partition, in threads if there are: the result is the same
 ONE_BY_ONE = 10_000_000  # entries of the affinity from which on levels of one cycle are enough
 
@@ -96,15 +98,7 @@ def ratio_partition(
         At the start and after every cycle, never rising; of weights in single precision,
         where edges 1e45 times lighter than the heaviest are none.
     """
-    # In single precision: levels, of two cycles at a time, are what takes the memory. Scaling by a
-    # power of two changes no digit.
-    unit = 2.0 ** int(np.frexp(float(affinity.data.max(initial=0.0)))[1] - 1)
-    finest = Level(
-        affinity.indptr.astype(np.uint64),
-        affinity.indices.astype(np.uint32),
-        (affinity.data / unit).astype(np.float32),
-        np.ones(part.size),
-    )
+    finest, unit = finest_level(affinity)
     best: IntArray = part.astype(np.int32)
     c = int(best.max()) + 1
     home = np.zeros((part.size, c)) if home is None else home
@@ -246,14 +240,12 @@ class _Search:
         target = COARSEST * c
         largest = 2.0 * float(finest.sizes.sum()) / target
         while part.size > target:
-            level = levels[-1]
-            order = random.permutation(part.size)
-            coarse, count = match(*level, part, order, largest)
-            if count > SHRINKS * part.size:
+            merged = merged_in_pairs(levels[-1], part, random, largest)
+            if merged is None:
                 break
-            sizes: FloatArray = np.bincount(coarse, level.sizes, count).astype(np.float64)
-            edges = contract(level.indptr, level.indices, level.weights, coarse, count)
-            levels.append(Level(*edges, sizes))
+            level, coarse = merged
+            count = level.sizes.size
+            levels.append(level)
             maps.append(coarse)
             fixings.append(np.bincount(coarse, fixings[-1], count) > 0)
             coarse_part = np.empty(count, dtype=np.int32)
@@ -261,9 +253,7 @@ class _Search:
             part = coarse_part
         for depth in reversed(range(len(levels))):
             level, held = levels[depth], fixings[depth]
-            descend(*level, part, held, c, PASSES)
-            if part.size <= FEW * c:
-                _climb(level, part, held, c)
+            lowered(level, part, held, c)
             if split and part.size >= min(SPLIT_AT * c, finest.sizes.size):
                 rows = reduce(lambda node, coarse: coarse[node], maps[: depth + 1])
                 part, split = self._split_anew(level, part, held, rows, split), ()
@@ -321,12 +311,3 @@ class _Search:
         if failures < ATTEMPTS:
             self.tried[group].append(now)
         return failures >= ATTEMPTS
-
-
-def _climb(level: Level, part: IntArray, fixed: BoolArray, c: int) -> None:
-    """Climb over hills as long as that lowers the energy, in place."""
-    # By energies computed afresh: what moves add up is rounding where weights differ by 1e15.
-    before, now = np.inf, partition_ratio(level, part, c)
-    while now < before * (1 - LEAST_GAIN):
-        climb(*level, part, fixed, c, PATIENCE)
-        before, now = now, partition_ratio(level, part, c)
