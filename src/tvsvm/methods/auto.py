@@ -13,7 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from tvsvm._telling import tell
 from tvsvm.losses import Squared
 from tvsvm.methods.candidates import Candidate, lowest
 from tvsvm.methods.cheeger import softened
@@ -48,6 +50,7 @@ from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import balanced_cut, by_one_function
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import BoolArray, FloatArray, IntArray, Status
+from tvsvm.solvers.partition import clear_partition
 from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
@@ -124,7 +127,7 @@ def auto(
     candidates = _Candidates(problem, options, searched)
     if last is not None and last[0].holds_for(problem):
         return candidates.together(last[0].say), last[0]
-    favourite, reason = _from_the_cut(problem, candidates.near, candidates.first)
+    favourite, reason = _from_the_cut(problem, candidates)
     methods = {name: candidates.judged(name) for name in METHODS}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
     corrections = () if last is None else last[0].corrections
@@ -303,7 +306,7 @@ class _Candidates:
     @cached_property
     def _far(self) -> tuple[FloatArray, list[float]]:
         """A balanced cut that a longer search finds, for c > 2, and its falling energies."""
-        return self._partitions.everywhere(self.near)
+        return self._nearby if self.is_clear else self._partitions.everywhere(self.near)
 
     @property
     def astray(self) -> bool:
@@ -312,7 +315,7 @@ class _Candidates:
         Where classes are clusters a search makes them more even, or walks agree with it. Where they
         only touch seldom, being many, it unites some and divides others.
         """
-        if self.searched is not None:
+        if self.searched is not None or self.is_clear:
             return False
         far, price = self._far[0], self._partitions.price
         loss = loss_of_evenness(shares_of(far), shares_of(self.near))
@@ -325,7 +328,7 @@ class _Candidates:
         Then two classes share a part, and a third one has two: so large classes are divided, and
         small ones united, by cuts that are too balanced.
         """
-        if self.searched is not None:
+        if self.searched is not None or self.is_clear:
             return False
         count = self._partitions.homeless(self._far[0])
         return count > max(ONE_HOMELESS, SOME_HOMELESS * self.problem.n_columns)
@@ -381,6 +384,11 @@ class _Candidates:
         return TwoSided(one, self.graph).search(guess)[0][rows]
 
     def _near(self, problem: Problem) -> tuple[FloatArray, list[float]]:
+        placed = self._placed
+        if placed is not None and problem is not self.problem:
+            placed = PartitionSearch(problem, self.graph.confirmed, self._clear).placed()
+        if placed is not None:
+            return placed
         guess = self._guess(problem)  # first: it takes the most memory
         return PartitionSearch(problem, self.graph).nearby(guess, hasty=True)
 
@@ -402,7 +410,26 @@ class _Candidates:
         Clusters hang together by edges that common neighbours confirm, and with each other mostly
         by edges that they do not.
         """
-        return PartitionSearch(self.problem, self.graph.confirmed)
+        return PartitionSearch(self.problem, self.graph.confirmed, self._clear)
+
+    @cached_property
+    def _clear(self) -> IntArray | None:
+        """A partition found without labels, for c > 2, if there is one between clusters."""
+        tell("searching a partition")
+        c = self.problem.n_columns
+        found = clear_partition(csr_array(self.graph.confirmed.affinity), c)
+        between = found is not None and cut_share(self.graph, np.eye(c)[found]) <= CUT_LIMIT
+        return found if between else None
+
+    @cached_property
+    def _placed(self) -> tuple[FloatArray, list[float]] | None:
+        """That one with the labels, if it suits them."""
+        return None if self.searched is not None else self._partitions.placed()
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the cut nearby, for c > 2, is one found without labels: also the one far away."""
+        return self._placed is not None
 
     def _guess(self, problem: Problem) -> FloatArray:
         if problem is self.problem:
@@ -414,14 +441,15 @@ class _Candidates:
         return self._guesses[kept]
 
 
-def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray) -> tuple[str, str]:
+def _from_the_cut(problem: Problem, candidates: _Candidates) -> tuple[str, str]:
     """Whether a partition of low ratio is to be trusted, by the cut and the sizes of one nearby."""
-    graph = problem.graph
-    assert graph is not None
-    partition, other = rounded(problem, near), rounded(problem, guess)
+    graph = candidates.graph
+    partition = rounded(problem, candidates.near)
     cut = cut_share(graph, partition)
-    if less_even(shares_of(partition), shares_of(other)):
-        return "smooth", "the balanced cut would leave some classes next to nothing"
+    if problem.n_columns == 2 or not candidates.is_clear:
+        other = rounded(problem, candidates.first)
+        if less_even(shares_of(partition), shares_of(other)):
+            return "smooth", "the balanced cut would leave some classes next to nothing"
     if problem.n_columns > 2 and cut > LONG_CUT:
         return (
             "smooth",

@@ -40,15 +40,21 @@ FAR_OUT = 2.0  # times the usual k(x, x): beyond, functions of the kernel space 
 HEARD = 500  # labels up to which the kernel is asked which side is which; more leave no doubt
 ROUNDING = 1e-6  # of energies, which the search finds in single precision
 HASTY = 3  # idle cycles after which a search that is not the last one ends
+EVEN = 0.9  # evenness from which on classes are even enough for a cut found without labels
+CERTAIN = 0.4  # classes whose walks tell the names of parts from the next best ones
+FEW_CYCLES = 3  # from a partition that is next to the lowest one
 
 
 class PartitionSearch:
-    """Partitions of the rows of a problem as one-hot functions, near to others and anywhere."""
+    """Partitions of the rows of a problem as one-hot functions, near to others and anywhere.
+
+    `clear` is one found without labels that is known to be low, see `clear_partition`.
+    """
 
     _insistent = INSISTENT
 
-    def __init__(self, problem: Problem, graph: Graph) -> None:
-        self.problem, self._graph = problem, graph
+    def __init__(self, problem: Problem, graph: Graph, clear: IntArray | None = None) -> None:
+        self.problem, self._graph, self._clear = problem, graph, clear
         self._W = csr_array(graph.affinity)
         self._home = _walks(problem, self._W) / problem.n_columns
         self._labelled = np.zeros(self._W.shape[0], dtype=bool)
@@ -69,6 +75,30 @@ class PartitionSearch:
         """
         patience = {"patience": HASTY} if hasty else {}
         return self._lowered(rounded(self.problem, start), split=False, **patience)
+
+    def placed(self) -> tuple[FloatArray, list[float]] | None:
+        """The clear partition with the labels in their classes, and its falling energies.
+
+        None if there is none; or if it is not clear from the walks which part is which class, or
+        its classes are uneven, so that another one may suit the labels better.
+        """
+        if self._clear is None:
+            return None
+        named, _ = self._named(self._clear)
+        if _evenness(shares_of(named)) < EVEN or self._certainty(named) < CERTAIN:
+            return None
+        return self._lowered(named, split=False, patience=1, max_cycles=FEW_CYCLES)
+
+    def _certainty(self, named: FloatArray) -> float:
+        """How many classes' walks fewer would end at home if the parts had the next best names."""
+        ends = self._ends(named.argmax(axis=1))
+        own, best = float(np.trace(ends)), -np.inf
+        for k in range(len(ends)):
+            other = ends.copy()
+            other[k, k] = -len(ends)  # another part
+            label, name = linear_sum_assignment(-other)
+            best = max(best, float(other[label, name].sum()))
+        return own - best
 
     def everywhere(self, near: FloatArray) -> tuple[FloatArray, list[float]]:
         """A partition that may be far away, and the falling energies.
@@ -114,15 +144,17 @@ class PartitionSearch:
 
         The one that it began with if it is no other, or if its classes are clearly less even.
         """
-        free, path = ratio_partition(
-            self._W, near.argmax(axis=1), np.zeros_like(self._labelled), patience=HASTY
-        )
+        free = self._clear
+        if free is None:
+            no_labels = np.zeros_like(self._labelled)
+            free, _ = ratio_partition(self._W, near.argmax(axis=1), no_labels, patience=HASTY)
+        lowest = ratio_energy(self._graph, self._one_hot(free))
         other, _ = self._named(free)
         if self._differ(other, near) and not self._less_even(other, near):
             other, _ = self._lowered(other, split=False, regroup=True, patience=HASTY)
             if not self._less_even(other, near):
-                return other, float(path[-1])
-        return near, float(path[-1])
+                return other, lowest
+        return near, lowest
 
     def _swapped(self, partition: FloatArray) -> Iterator[tuple[FloatArray, set[int]]]:
         """Two parts with each other's names, where the walks do not clearly speak against it.

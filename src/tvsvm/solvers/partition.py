@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from tvsvm._threads import map_batches
 from tvsvm.results import BoolArray, FloatArray, IntArray
+from tvsvm.solvers._partition_anew import found_twice
 from tvsvm.solvers._partition_kernels import descend, statistics
 from tvsvm.solvers._partition_levels import (
     LEAST_GAIN,
@@ -122,6 +123,16 @@ def ratio_partition(
         best = other
         energies.append(search.energy(best))
     return best, unit * np.array(energies)
+
+
+def clear_partition(affinity: csr_array, c: int) -> IntArray | None:
+    """The partition in c classes of low ratio Σ_k cut_k / B(s_k), where there is a clear one.
+
+    It is sought from nothing, without fixed nodes, as `_partition_anew` says, in a fraction of the
+    time that `ratio_partition` takes from a start; which class is which is arbitrary. None if
+    independent searches end at different ones, as they do where classes overlap.
+    """
+    return found_twice(finest_level(affinity)[0], c)
 
 
 def homeless(ends: FloatArray) -> list[int]:
