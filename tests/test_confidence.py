@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits, make_blobs
 from tvsvm import TVRLS, AutoTV, CheegerRLS, CheegerSVM, LapRLS
 from tvsvm.kernel import RKHS
 from tvsvm.labels import codes_of, distributions_of
-from tvsvm.methods.cheeger import softened
+from tvsvm.methods.doubt import softened
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import Status
 

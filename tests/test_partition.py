@@ -12,8 +12,8 @@ from tvsvm.graph import Graph, knn_graph
 from tvsvm.methods.ratio import ratio_energy
 from tvsvm.solvers import _partition_kernels as kernels
 from tvsvm.solvers import partition, ratio_partition
-from tvsvm.solvers._partition_proposals import _sharpened, resettled
 from tvsvm.solvers._partition_levels import Level, partition_ratio
+from tvsvm.solvers._partition_proposals import _sharpened, resettled
 
 cases = settings(deadline=None, derandomize=True, max_examples=15)
 seeds = st.integers(0, 2**31 - 1)

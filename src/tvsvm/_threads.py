@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock, local
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -65,23 +65,59 @@ def map_batches(function: Callable[[A], B], batches: Sequence[A]) -> Iterator[B]
                 yield from pool.map(function, batches)
 
 
-def ahead(first: Callable[[], A], then: Callable[[A], B]) -> tuple["Future[A]", "Future[B]"]:
-    """Call a function, and another one with what it returns, in a thread of their own.
+class Later(Generic[A]):
+    """A value that is made once: when it is asked for, or in another thread by `beside`."""
+
+    def __init__(self, make: Callable[[], A]) -> None:
+        self._make: Callable[[], A] | None = make
+        self._future: Future[A] = Future()
+
+    @property
+    def begun(self) -> bool:
+        """Whether it is made, or being made."""
+        return self._make is None
+
+    def take(self) -> Callable[[], None] | None:
+        """What makes it, for one caller; None if another one makes it, or has made it."""
+        make, self._make = self._make, None
+        if make is None:
+            return None
+
+        def run() -> None:
+            try:
+                self._future.set_result(make())
+            except BaseException as error:  # for whoever asks for it
+                self._future.set_exception(error)
+
+        return run
+
+    def __call__(self) -> A:
+        """The value; if it could not be made, what was raised then."""
+        run = self.take()
+        if run is not None:
+            run()
+        return self._future.result()
+
+
+def beside(*values: Later[Any]) -> None:
+    """Make values one after the other in a thread of their own.
 
     That thread is the only one for them, for batches and for BLAS; the caller goes on, and waits
-    only when it asks for what comes out.
+    only when it asks for one of them.
     """
+    runs = [run for value in values if (run := value.take()) is not None]
+    if not runs:
+        return
 
-    def alone(function: Callable[[], Any]) -> Any:
+    def alone() -> None:
         _here.alone = True
         with one_blas_thread():
-            return function()
+            for run in runs:
+                run()
 
     pool = ThreadPoolExecutor(1)
-    found = pool.submit(alone, first)
-    followed = pool.submit(alone, lambda: then(found.result()))
+    pool.submit(alone)
     pool.shutdown(wait=False)
-    return found, followed
 
 
 def n_threads() -> int:

@@ -13,7 +13,8 @@ from tvsvm.estimators.base import AT_LEAST_ONE, POSITIVE
 from tvsvm.estimators.graph import GraphClassifier
 from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
-from tvsvm.methods.cheeger import cheeger, softened
+from tvsvm.methods.cheeger import cheeger
+from tvsvm.methods.doubt import softened
 from tvsvm.methods.total_variation import TVStrengths, total_variation
 from tvsvm.methods.two_classes import followed
 from tvsvm.problem import MethodResult, Problem

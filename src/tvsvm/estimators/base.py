@@ -112,7 +112,7 @@ Class probabilities of the training rows, those with a label being certain.""",
 Whether a label is in the row's component of the graph; the other rows are
 classified by the kernel alone. All True without a graph.""",
         "agreement_": """float
-Share of the training rows where `predict` gives `transduction_`.""",
+Share of the training rows where `predict` gives `transduction_`, or of a sample of many.""",
         "dual_coef_": """ndarray of shape (n_landmarks, n_functions)
 Coefficients a of f(x) = Σ_j k(x, z_j) a_j + intercept. One function for two
 classes, otherwise one a class.""",
@@ -316,12 +316,12 @@ Names of the columns of `X`, if all are strings.""",
             n_components=self.n_components,
             unit_diagonal=True,
             random_state=rng,
-            later=self._kernel_beside(labels),
+            **self._when_made(labels),
         )
 
-    def _kernel_beside(self, labels: Labels) -> bool:
-        """Whether the kernel space is made beside the search, which takes about as long."""
-        return False
+    def _when_made(self, labels: Labels) -> dict[str, Any]:
+        """When the kernel space is made, and in how many threads: see `RKHS`."""
+        return {}
 
     def _given_space(self, space: RKHS, X: Any) -> RKHS:
         if self.kernel_params or self.n_components:
@@ -349,9 +349,11 @@ Names of the columns of `X`, if all are strings.""",
         return self._solve(problem)
 
     def _store(self, problem: Problem, labels: Labels, result: MethodResult) -> None:
-        in_space = problem.space.values(result.coordinates) + result.intercept
         self.reachable_ = _reachable(problem)
-        F = np.where(self.reachable_[:, None], result.solution, in_space)
+        F = result.solution
+        if not self.reachable_.all():
+            in_space = problem.space.values(result.coordinates) + result.intercept
+            F = np.where(self.reachable_[:, None], F, in_space)
         self.label_distributions_ = distributions_of(F, labels.n_classes)
         self.label_distributions_[labels.rows] = np.eye(labels.n_classes)[labels.codes[labels.rows]]
         codes = self.label_distributions_.argmax(axis=1)
@@ -360,7 +362,8 @@ Names of the columns of `X`, if all are strings.""",
         self.labeled_ = labels.codes >= 0
         self.transduction_ = labels.classes[codes]
         self.class_prior_ = np.bincount(codes, minlength=labels.n_classes) / len(codes)
-        self.agreement_ = float(np.mean(codes_of(in_space) == codes))
+        rows, seen = problem.space.values_seen(result.coordinates)
+        self.agreement_ = float(np.mean(codes_of(seen + result.intercept) == codes[rows]))
 
         expansion = problem.space.expansion(result.coordinates)
         # A copy: the caller may write to X later.

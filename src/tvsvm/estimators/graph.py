@@ -71,9 +71,10 @@ The result does not depend on it.""",
             )
         return graph.scaled(mean_degree=1.0) if graph.n_edges else graph
 
-    def _kernel_beside(self, labels: Labels) -> bool:
-        searches = self._family == "balanced" and labels.n_classes > 2
-        return searches and effective_n_jobs(self._n_threads) > 1
+    def _when_made(self, labels: Labels) -> dict[str, Any]:
+        # Beside the search for a partition, and only as far as it is needed.
+        later = self._family == "balanced" and labels.n_classes > 2
+        return {"later": later, "n_threads": effective_n_jobs(self._n_threads)}
 
     @property
     def _n_threads(self) -> int:

@@ -24,7 +24,9 @@ class Stages:
 
     def made_space(self, space: RKHS) -> None:
         """The kernel space is ready."""
-        self._done(f"kernel space: {_counted(len(space.landmark_indices), 'landmark')}")
+        # To ask for landmarks that are chosen later is to choose them now.
+        count = len(space.landmark_indices) if self._verbose > 0 else 0
+        self._done(f"kernel space: {_counted(count, 'landmark')}")
 
     def made_graph(self, graph: Graph) -> None:
         """The graph is ready."""

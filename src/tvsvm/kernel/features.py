@@ -151,11 +151,15 @@ def factorise(
     kernel: Kernel,
     X: Rows,
     index: IntArray,
+    of: Rows,
     *,
     unit_diagonal: bool,
     dtype: type[np.floating],
 ) -> FeatureMap:
-    """Factorise K (all rows in `index`) or its Nyström approximation k(X,Z) k(Z,Z)⁺ k(Z,X)."""
+    """Factorise K (all rows in `index`) or its Nyström approximation k(X,Z) k(Z,Z)⁺ k(Z,X).
+
+    The features are those of the rows `of`, X itself or some of it.
+    """
     exact = len(index) == X.shape[0]
     block = kernel_block(kernel, X, index)
     found = _pivoted_root(block)
@@ -168,8 +172,9 @@ def factorise(
         if exact:
             block /= scale
             return FeatureMap(root, expand, 0.0, np.zeros(len(index)), block)
-        features = _by_substitution(kernel, X, index[pivots], triangle, scale, dtype)
-        return FeatureMap(features, expand, 0.0, _residual(kernel, X, features, scale))
+        landmarks = kernel.select(X, index[pivots])
+        features = _by_substitution(kernel, of, landmarks, triangle, scale, dtype)
+        return FeatureMap(features, expand, 0.0, _residual(kernel, of, features, scale))
 
     values, vectors = eigh(block, driver="evd", overwrite_a=True)
     # k(X, Z) v is of size √value only where k is positive semi-definite. Where it is not, values
@@ -193,11 +198,11 @@ def factorise(
 
     landmarks = kernel.select(X, index)
     features = fill_batches(
-        np.empty((X.shape[0], len(values)), dtype=dtype),
-        lambda rows: kernel(X[rows], landmarks) @ basis,
-        width=max(X.shape[1], len(index)),
+        np.empty((of.shape[0], len(values)), dtype=dtype),
+        lambda rows: kernel(of[rows], landmarks) @ basis,
+        width=max(of.shape[1], len(index)),
     )
-    residual = _residual(kernel, X, features, scale)
+    residual = _residual(kernel, of, features, scale)
     return FeatureMap(features, expand, negative_share, residual)
 
 
@@ -210,16 +215,15 @@ def _residual(kernel: Kernel, X: Rows, features: FloatArray, scale: float) -> Fl
 def _by_substitution(
     kernel: Kernel,
     X: Rows,
-    index: IntArray,
+    landmarks: Rows,
     triangle: FloatArray,
     scale: float,
     dtype: type[np.floating],
 ) -> FloatArray:
-    """Φ with ΦTᵀ = k(X, Z) / scale for the triangle T of the landmarks Z = X[index].
+    """Φ with ΦTᵀ = k(X, Z) / scale for the triangle T of the landmarks Z.
 
     Half the products of an eigenvector basis, and no eigenvectors.
     """
-    landmarks = kernel.select(X, index)
     double = np.asfortranarray(triangle * scale)
 
     def evaluate(rows: slice, left: FloatArray) -> FloatArray:
@@ -234,8 +238,8 @@ def _by_substitution(
         exact = evaluate(some, double)
         off = np.abs(evaluate(some, single) - exact).max()
         left = single if off <= SINGLE_TOL * np.abs(exact).max() else double
-    width = max(X.shape[1], len(index))
-    out = np.empty((X.shape[0], len(index)), dtype=dtype)
+    width = max(X.shape[1], len(triangle))
+    out = np.empty((X.shape[0], len(triangle)), dtype=dtype)
     return fill_batches(out, lambda rows: evaluate(rows, left), width=width)
 
 

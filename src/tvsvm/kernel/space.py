@@ -1,17 +1,17 @@
 """The reproducing kernel Hilbert space of the data: one factorisation, then every system in it."""
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.linalg import cho_solve
 from sklearn.utils import check_array, check_random_state
 
-from tvsvm._threads import ahead, map_batches
+from tvsvm._threads import Later, beside, map_batches
 from tvsvm.kernel.features import (
     FeatureMap,
     batches,
@@ -29,7 +29,7 @@ from tvsvm.kernel.quadratic import (
     lower_root,
 )
 from tvsvm.kernel.ridge import Ridge
-from tvsvm.results import FloatArray
+from tvsvm.results import FloatArray, IntArray
 
 # Up to here K takes a fifth of a second, and a second or two where it is indefinite and needs
 # eigenvectors (benchmarks/kernel.py).
@@ -45,6 +45,10 @@ THREADS_FROM = 2**24
 # float32 rows are extended to in float32, two to three times as fast, if at so many landmarks this
 # moves the functions by at most that part of their largest value.
 N_PROBES, SINGLE_TOL = 100, 2e-5
+
+
+# `nearest` is content with so many rows for each landmark, and with no fewer.
+SAMPLE_A_LANDMARK, LEAST_SAMPLE = 32, 8192
 
 
 class RKHS:
@@ -93,8 +97,12 @@ class RKHS:
     random_state : int, RandomState instance or None, default=None
         For the sampled pairs and the landmarks.
     later : bool, default=False
-        Make Φ, where not all rows are landmarks, when it is first asked for, or by `begin`. Only
-        then is it raised if k is no kernel.
+        Where not all rows are landmarks, choose these and make Φ when they are first asked for, or
+        by `begin`, and be content with a sample of the rows in `nearest`. Only then is it raised
+        if k is no kernel.
+
+    n_threads : int, default=2
+        With one, what is begun waits until it is asked for, instead of having a thread of its own.
 
     Attributes
     ----------
@@ -132,57 +140,79 @@ class RKHS:
         unit_diagonal: bool = False,
         random_state: Any = None,
         later: bool = False,
+        n_threads: int = 2,
     ) -> None:
         rng = check_random_state(random_state)
-        rows = _check_rows(X, precomputed=isinstance(kernel, str) and kernel == "precomputed")
-        self.kernel = make_kernel(kernel, rows, gamma=gamma, degree=degree, coef0=coef0, rng=rng)
-        candidates = np.arange(rows.shape[0]) if among is None else np.array(among)
-        self.landmark_indices = choose_landmarks(
-            self.kernel,
-            rows,
-            candidates,
-            n_landmarks(len(candidates), rows.shape[0], n_components),
-            sampling=sampling,
-            rng=rng,
-        )
-        self.landmarks = self.kernel.select(rows, self.landmark_indices)
-        self.exact = len(self.landmark_indices) == rows.shape[0]
+        precomputed = isinstance(kernel, str) and kernel == "precomputed"
+        rows = _check_rows(X, precomputed=precomputed)
         self.n_points, self.n_columns = rows.shape
-        self.landmark_indices.flags.writeable = False
+        self.kernel = make_kernel(kernel, rows, gamma=gamma, degree=degree, coef0=coef0, rng=rng)
+        candidates = np.arange(self.n_points) if among is None else np.array(among)
+        count = n_landmarks(len(candidates), self.n_points, n_components)
+        self.exact = count >= len(candidates) == self.n_points
+        if later and not self.exact:
+            # Of its own: others go on with theirs before the landmarks are chosen.
+            own = np.random.RandomState()
+            own.set_state(rng.get_state())
+            rng = own
+
+        def choose() -> tuple[IntArray, Rows]:
+            index = choose_landmarks(
+                self.kernel, rows, candidates, count, sampling=sampling, rng=rng
+            )
+            index.flags.writeable = False
+            return index, self.kernel.select(rows, index)
+
+        def make(of: Rows) -> FeatureMap:
+            dtype = np.float32 if rows.dtype in (np.float16, np.float32) else np.float64
+            index = self.landmark_indices
+            return factorise(self.kernel, rows, index, of, unit_diagonal=unit_diagonal, dtype=dtype)
+
+        self._chosen = Later(choose)
+        self._map = Later(lambda: make(rows))
+        self._squared = Later(lambda: gram(self.features))  # ΦᵀΦ
+        self._sample: Later[_Sample] | None = None
+        n_sample = max(SAMPLE_A_LANDMARK * count, LEAST_SAMPLE)
+        if later and n_sample < self.n_points and not precomputed:
+            some = np.sort(np.random.RandomState(0).choice(self.n_points, n_sample, replace=False))
+            self._sample = Later(lambda: _Sample(some, make(self.kernel.select(rows, some))))
         self._kept: dict[str, tuple[Any, FloatArray]] = {}
-        make = partial(
-            factorise,
-            self.kernel,
-            rows,
-            self.landmark_indices,
-            unit_diagonal=unit_diagonal,
-            dtype=np.float32 if rows.dtype in (np.float16, np.float32) else np.float64,
-        )
-        self._map: Future[FeatureMap] = Future()
-        self._squared: Future[FloatArray] | None = None  # ΦᵀΦ
-        self._make: Callable[[], FeatureMap] | None = make
+        self._n_threads = n_threads
         if not later or self.exact:
-            self._made  # noqa: B018
+            self._map()
 
     def begin(self) -> None:
         """Make Φ and ΦᵀΦ, if that is not done yet, in a thread of their own."""
-        make, self._make = self._make, None
-        if make is not None:
-            self._map, self._squared = ahead(make, lambda map_: gram(map_.features))
+        if self._n_threads > 1 and not self.exact:
+            beside(self._map, self._squared)
+
+    def begin_sample(self) -> None:
+        """The same for what `nearest` is content with."""
+        if self._sample is None:
+            self.begin()
+        elif self._n_threads > 1:
+            beside(self._sample)
+
+    @property
+    def landmark_indices(self) -> IntArray:
+        """Where the landmarks are in X, read-only."""
+        return self._chosen()[0]
+
+    @property
+    def landmarks(self) -> Rows:
+        """The landmark rows Z; their indices for ``kernel="precomputed"``."""
+        return self._chosen()[1]
 
     @property
     def _made(self) -> FeatureMap:
-        make, self._make = self._make, None
-        if make is not None:
-            try:
-                map_ = make()
-            except BaseException as error:
-                self._map.set_exception(error)
-                raise
-            if map_.matrix is not None:
-                self._kept["matrix"] = (0.0, map_.matrix)
-            self._map.set_result(map_)
-        return self._map.result()
+        return self._map()
+
+    @property
+    def _seen(self) -> FeatureMap:
+        """The features of all rows if they are made, or of the sample."""
+        if self._sample is None or self._map.begun:
+            return self._map()
+        return self._sample().map
 
     @property
     def features(self) -> FloatArray:
@@ -201,11 +231,16 @@ class RKHS:
 
     def __getstate__(self) -> dict[str, Any]:
         # What is kept is large, and quickly made again.
-        return {**self.__dict__, "_map": self._made, "_make": None, "_squared": None, "_kept": {}}
+        made = {"_map": self._made, "_chosen": self._chosen()}
+        return {**self.__dict__, **made, "_squared": None, "_sample": None, "_kept": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = {**state, "_map": Future()}
-        self._map.set_result(state["_map"])
+        self.__dict__ = {
+            **state,
+            "_map": Later(lambda: state["_map"]),
+            "_chosen": Later(lambda: state["_chosen"]),
+            "_squared": Later(lambda: gram(self.features)),
+        }
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RKHS":
         return self  # nothing in it changes, and it is large: clones of an estimator share it
@@ -213,7 +248,7 @@ class RKHS:
     @property
     def rank(self) -> int:
         """Dimension of the space, the numerical rank of K."""
-        return self.features.shape[1]
+        return self._seen.features.shape[1]
 
     @cached_property
     def trace(self) -> float:
@@ -284,13 +319,9 @@ class RKHS:
         That without residuals is kept, and the last one with them.
         """
         if strength == 0.0:
-            return self._last("gram", 0.0, self._square)
+            return self._last("gram", 0.0, self._squared)
         shares = 1.0 / (1.0 + strength * self.residual)
         return self._last("common", strength, lambda: gram(self.features, shares))
-
-    def _square(self) -> FloatArray:
-        coming, self._squared = self._squared, None
-        return gram(self.features) if coming is None else coming.result()
 
     def row_root(self, ratio: float) -> FloatArray:
         """The lower triangular R with RRᵀ = ratio I + K; the last one is kept."""
@@ -353,10 +384,49 @@ class RKHS:
             residual=residual,
         )
 
+    def nearest(self, F: ArrayLike, *, ratio: float) -> FloatArray:
+        """Coordinates, (rank, c), of argmin_f ratio/2 |f|²_K + ½ |f - F|², F of (n_points, c).
+
+        Made `later`, and Φ not being made, a sample of the rows speaks for all: so many rows for
+        each landmark that new rows are hardly classified otherwise (benchmarks/README.md).
+        """
+        F = _columns(F, self.n_points)
+        if self._sample is None or self._map.begun:
+            return self.quadratic(lam=ratio, r=1.0).coordinates(F)
+        sample = self._sample()
+        A = sample.squared.copy()
+        A[np.diag_indices_from(A)] += ratio * len(sample.rows) / self.n_points
+        right = sample.map.features.T @ F[sample.rows].astype(sample.map.features.dtype)
+        return cho_solve((lower_root(A), True), right.astype(np.float64), check_finite=False)
+
+    def values_seen(self, W: ArrayLike) -> tuple[IntArray, FloatArray]:
+        """Rows of X whose features are made, all or the sample, and the values of functions there.
+
+        As `values` at those rows.
+        """
+        if self._sample is None or self._map.begun:
+            return np.arange(self.n_points), self.values(W)
+        sample = self._sample()
+        W = _columns(W, self.rank).astype(sample.map.features.dtype, copy=False)
+        return sample.rows, sample.map.features @ W
+
     def expansion(self, W: ArrayLike) -> "Expansion":
         """Functions with coordinates W, (rank, c), as Σ_j k(x, z_j) coef_j for any row x."""
-        coef = self._made.expand(_columns(W, self.rank))
+        coef = self._seen.expand(_columns(W, self.rank))
         return Expansion(self.kernel, self.landmarks, coef, self.n_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Some rows of X, and their features Φ."""
+
+    rows: IntArray
+    map: FeatureMap
+
+    @cached_property
+    def squared(self) -> FloatArray:
+        """ΦᵀΦ."""
+        return gram(self.map.features)
 
 
 @dataclass(frozen=True, eq=False)

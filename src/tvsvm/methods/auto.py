@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from tvsvm._telling import tell
 from tvsvm.losses import Squared
 from tvsvm.methods.candidates import Candidate, lowest
-from tvsvm.methods.cheeger import softened
+from tvsvm.methods.doubt import softened, softened_by_neighbours
 from tvsvm.methods.judging import (
     FEW_MISSED,
     MOST_FOLDS,
@@ -127,7 +127,8 @@ def auto(
     candidates = _Candidates(problem, options, searched)
     if last is not None and last[0].holds_for(problem):
         return candidates.together(last[0].say), last[0]
-    favourite, reason = _from_the_cut(problem, candidates)
+    near, clear = candidates.near, problem.n_columns > 2 and candidates.is_clear
+    favourite, reason = _from_the_cut(problem, near, None if clear else candidates.first)
     methods = {name: candidates.judged(name) for name in METHODS}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
     corrections = () if last is None else last[0].corrections
@@ -239,6 +240,8 @@ class _Candidates:
         assert problem.graph is not None
         self.problem, self.graph, self.options = problem, problem.graph, options
         self.searched = searched  # end of a search with somewhat other labels
+        if problem.n_columns > 2:  # what a partition found needs, and it is mostly the answer
+            problem.space.begin_sample()
         self._guesses: dict[bytes, FloatArray] = {}
         self._found: dict[str, MethodResult] = {}
 
@@ -252,11 +255,15 @@ class _Candidates:
     def together(self, say: dict[str, float]) -> MethodResult:
         """Several of them added up, each with its say."""
         found = {name: self.run(name) for name in say}
+        two = self.problem.n_columns == 2
+        if len(say) > 1 and "balanced" in say and not two:
+            found["balanced"] = softened(self.problem, found["balanced"])
         lead = max(found.values(), key=lambda result: not result.converged)
         if len(say) == 1:
             # Weak total variation may end where it began: a partition is sure of every row.
             is_cut = bool(np.isin(lead.solution, (0.0, 1.0)).all())
-            return softened(self.problem, lead) if is_cut else lead
+            soften = softened if two else softened_by_neighbours
+            return soften(self.problem, lead) if is_cut else lead
 
         def total(part: str) -> FloatArray:
             return np.sum([say[name] * getattr(found[name], part) for name in say], axis=0)
@@ -375,7 +382,7 @@ class _Candidates:
             partition, path = self._far
         n_iter = max(len(path) - 1, 1)
         found = Candidate(partition, path[-1], 0.0, n_iter, Status.CONVERGED, path)
-        return softened(problem, lowest(problem, [found], LAM))
+        return lowest(problem, [found], LAM)
 
     def quick(self, part: Problem, rows: IntArray) -> FloatArray:
         """A partition of low ratio for part of the labels of two classes, at some rows."""
@@ -441,15 +448,18 @@ class _Candidates:
         return self._guesses[kept]
 
 
-def _from_the_cut(problem: Problem, candidates: _Candidates) -> tuple[str, str]:
-    """Whether a partition of low ratio is to be trusted, by the cut and the sizes of one nearby."""
-    graph = candidates.graph
-    partition = rounded(problem, candidates.near)
+def _from_the_cut(problem: Problem, near: FloatArray, guess: FloatArray | None) -> tuple[str, str]:
+    """Whether a partition of low ratio is to be trusted, by the cut and the sizes of one nearby.
+
+    There is no guess that it comes from if it was found without labels.
+    """
+    graph = problem.graph
+    assert graph is not None
+    partition = rounded(problem, near)
     cut = cut_share(graph, partition)
-    if problem.n_columns == 2 or not candidates.is_clear:
-        other = rounded(problem, candidates.first)
-        if less_even(shares_of(partition), shares_of(other)):
-            return "smooth", "the balanced cut would leave some classes next to nothing"
+    other = partition if guess is None else rounded(problem, guess)
+    if less_even(shares_of(partition), shares_of(other)):
+        return "smooth", "the balanced cut would leave some classes next to nothing"
     if problem.n_columns > 2 and cut > LONG_CUT:
         return (
             "smooth",

@@ -88,13 +88,12 @@ def lowest(problem: Problem, candidates: Sequence[Candidate], ratio: float) -> M
     """
     best = min(candidates, key=lambda candidate: candidate.energy)
     offset = 0.0 if problem.n_columns == 1 else 1 / problem.n_columns
-    near = problem.space.quadratic(lam=ratio, r=1.0)
     return MethodResult(
         solution=best.solution,
         status=best.status,
         n_iter=best.n_iter,
         certificate=best.change,
-        coordinates=near.coordinates(best.solution - offset),
+        coordinates=problem.space.nearest(best.solution - offset, ratio=ratio),
         intercept=np.full(problem.n_columns, offset),
         energy_path=np.array(best.energies),
         partition=best.partition,

@@ -11,7 +11,7 @@ from tvsvm.graph import Graph
 from tvsvm.losses import KernelStep, Loss
 from tvsvm.methods.candidates import PATIENCE, PATIENCE_NEARBY, Candidate, Progress, lowest
 from tvsvm.methods.partition import BAD_CUT, PartitionSearch, TwoSided, signs
-from tvsvm.methods.ratio import best_level, one_hot, partition_energy, ratio_energy, refine
+from tvsvm.methods.ratio import best_level, partition_energy, ratio_energy, refine
 from tvsvm.methods.total_variation import TVStrengths, many_classes
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, Status
@@ -21,7 +21,6 @@ from tvsvm.solvers import graph_tv_prox, simplex_projection
 # at most 0.6 instead of 1 s; with noise 0.2 errors differ by up to 1.7 points, either way.
 PROX_TOL, PROX_TOL_NEARBY = 1e-3, 1e-2
 SMOOTHING = 1.2  # γ/r of the total-variation iteration before the steps down the ratio
-DOUBT = 0.49  # the kernel's say in how sure a class is; below a half, so that the class stays
 NO_CUT = 1e-6  # ratio that counts as zero, on a graph of mean degree 1
 
 
@@ -133,27 +132,6 @@ def _by_sides(
     best = min(map(priced, ends), key=lambda end: end.energy)
     far = None if start is None else sides.elsewhere(start, best.solution)
     return [best] if far is None else [best, priced(end_from(far, far))]
-
-
-def softened(problem: Problem, result: MethodResult) -> MethodResult:
-    """The same classes, with doubt about those that the function in the kernel space denies.
-
-    A cut has no doubts: for c > 1 its functions are 0 and 1, and for c = 1 their size says more
-    about the graph than about the row. The function in the space is near ±1, or one of 0 and 1,
-    where all rows around are of one class.
-    """
-    in_space = problem.space.values(result.coordinates) + result.intercept
-    sides: FloatArray
-    view: FloatArray
-    if problem.n_columns == 1:
-        sides, view = np.where(result.solution > 0, 1.0, -1.0), np.clip(in_space, -1.0, 1.0)
-    else:
-        sides, view = one_hot(result.solution), simplex_projection(in_space)
-    sides *= 1 - DOUBT
-    view *= DOUBT
-    sides += view
-    sides[problem.rows] = problem.targets
-    return replace(result, solution=sides)
 
 
 def _searched(problem: Problem, graph: Graph, start: FloatArray) -> Candidate:

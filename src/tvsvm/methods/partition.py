@@ -59,8 +59,6 @@ class PartitionSearch:
         self._home = _walks(problem, self._W) / problem.n_columns
         self._labelled = np.zeros(self._W.shape[0], dtype=bool)
         self._labelled[problem.rows] = True
-        # Neighbours and first guesses keep all processors busy, and take memory; a search does not.
-        problem.space.begin()
 
     def search(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
         """Partition of low energy from the one that functions suggest, and the falling energies."""

@@ -216,6 +216,8 @@ def many_classes(
     if paper:
         partition, sizes = None, [np.full(problem.n_columns, 1 / problem.n_columns)]
     else:
+        # Neighbours and first guesses keep all processors busy, and take memory; a search does not.
+        problem.space.begin()
         partitions = PartitionSearch(problem, graph)
         if last is None or last.partition is None:
             start = partition = partitions.search(start)[0]

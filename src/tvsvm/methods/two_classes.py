@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from tvsvm.losses import Loss
-from tvsvm.methods.cheeger import cheeger, softened
+from tvsvm.methods.cheeger import cheeger
+from tvsvm.methods.doubt import softened
 from tvsvm.methods.partition import (
     CLEARLY,
     CUT_LIMIT,
