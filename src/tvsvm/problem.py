@@ -62,9 +62,12 @@ class MethodResult(SolverResult):
     partition : ndarray of shape (N,) or None
         Number of the class that each row had at the end of a search, from which the functions
         were found; None without such a search.
+    clear : ndarray of shape (N,) or None
+        A partition found without labels, which is the same for others; None if there is none.
     """
 
     coordinates: FloatArray
     intercept: FloatArray
     energy_path: FloatArray
     partition: IntArray | None = field(default=None, kw_only=True)
+    clear: IntArray | None = field(default=None, kw_only=True)

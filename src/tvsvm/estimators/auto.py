@@ -10,7 +10,7 @@ from tvsvm.estimators.graph import GraphClassifier
 from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
-from tvsvm.methods.auto import Choice, auto
+from tvsvm.methods.auto import Choice, Last, auto
 from tvsvm.methods.partition import both_sides, one_function
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
@@ -74,11 +74,9 @@ they were not labelled by chance.""",
         if last.result.converged and last.confirmed_by(problem):
             self._choice = choice  # labels that only agree are no reason to change
             return last.result
-        return self._choose(problem, (choice, _last_cut(last.result)))
+        return self._choose(problem, Last(choice, _last_cut(last.result), last.result.clear))
 
-    def _choose(
-        self, problem: Problem, last: tuple[Choice, FloatArray] | None = None
-    ) -> MethodResult:
+    def _choose(self, problem: Problem, last: Last | None = None) -> MethodResult:
         result, self._choice = auto(
             _one_function_a_class(problem),
             last,

@@ -110,28 +110,34 @@ class Choice:
         return abs(count - self.n_labels) <= MORE_LABELS * self.n_labels
 
 
+@dataclass(frozen=True, eq=False)
+class Last:
+    """What was chosen for somewhat other labels, and the cut and clear partition found then."""
+
+    choice: Choice
+    cut: FloatArray
+    clear: IntArray | None
+
+
 def auto(
     problem: Problem,
-    last: tuple[Choice, FloatArray] | None = None,
+    last: Last | None = None,
     *,
     tol: float,
     max_iter: int,
     n_jobs: int | None = None,
 ) -> tuple[MethodResult, Choice]:
-    """Run the candidates for c > 1 functions and keep one; see the module.
-
-    `last` is what was chosen for somewhat other labels, with the cut found then.
-    """
+    """Run the candidates for c > 1 functions and keep one; see the module."""
     options = {"tol": tol, "max_iter": max_iter, "n_jobs": n_jobs}
-    searched = last[1] if last is not None and "balanced" in last[0].say else None
+    searched = last if last is not None and "balanced" in last.choice.say else None
     candidates = _Candidates(problem, options, searched)
-    if last is not None and last[0].holds_for(problem):
-        return candidates.together(last[0].say), last[0]
-    near, clear = candidates.near, problem.n_columns > 2 and candidates.is_clear
-    favourite, reason = _from_the_cut(problem, near, None if clear else candidates.first)
+    if last is not None and last.choice.holds_for(problem):
+        return candidates.together(last.choice.say), last.choice
+    guess = None if candidates.is_clear else candidates.first
+    favourite, reason = _from_the_cut(problem, candidates.near, guess)
     methods = {name: candidates.judged(name) for name in METHODS}
     clusters = favourite == "balanced" and _short(problem, candidates.near)
-    corrections = () if last is None else last[0].corrections
+    corrections = () if last is None else last.choice.corrections
     fair = fair_labels(problem, corrections)
     if favourite != "balanced":  # then it was never the best one, and takes the longest
         del methods["balanced"]
@@ -234,12 +240,10 @@ def _unjudged(favourite: str) -> dict[str, float]:
 class _Candidates:
     """The methods, each for the problem itself and for parts of it with labels held back."""
 
-    def __init__(
-        self, problem: Problem, options: dict[str, Any], searched: FloatArray | None
-    ) -> None:
+    def __init__(self, problem: Problem, options: dict[str, Any], last: Last | None) -> None:
         assert problem.graph is not None
         self.problem, self.graph, self.options = problem, problem.graph, options
-        self.searched = searched  # end of a search with somewhat other labels
+        self.last = last  # with the end of a search with somewhat other labels
         if problem.n_columns > 2:  # what a partition found needs, and it is mostly the answer
             problem.space.begin_sample()
         self._guesses: dict[bytes, FloatArray] = {}
@@ -259,6 +263,7 @@ class _Candidates:
         if len(say) > 1 and "balanced" in say and not two:
             found["balanced"] = softened(self.problem, found["balanced"])
         lead = max(found.values(), key=lambda result: not result.converged)
+        lead = replace(lead, clear=self._clear)
         if len(say) == 1:
             # Weak total variation may end where it began: a partition is sure of every row.
             is_cut = bool(np.isin(lead.solution, (0.0, 1.0)).all())
@@ -322,7 +327,7 @@ class _Candidates:
         Where classes are clusters a search makes them more even, or walks agree with it. Where they
         only touch seldom, being many, it unites some and divides others.
         """
-        if self.searched is not None or self.is_clear:
+        if self.last is not None or self.is_clear:
             return False
         far, price = self._far[0], self._partitions.price
         loss = loss_of_evenness(shares_of(far), shares_of(self.near))
@@ -335,7 +340,7 @@ class _Candidates:
         Then two classes share a part, and a third one has two: so large classes are divided, and
         small ones united, by cuts that are too balanced.
         """
-        if self.searched is not None or self.is_clear:
+        if self.last is not None or self.is_clear:
             return False
         count = self._partitions.homeless(self._far[0])
         return count > max(ONE_HOMELESS, SOME_HOMELESS * self.problem.n_columns)
@@ -374,8 +379,10 @@ class _Candidates:
         if problem.n_columns == 2:
             whole = problem is self.problem
             return self._one_cut if whole else self._cut(problem)
-        if self.searched is not None:
-            partition, path = self._partitions.again(self.searched)
+        if self.is_clear:
+            partition, path = self._nearby
+        elif self.last is not None:
+            partition, path = self._partitions.again(self.last.cut)
         elif self.astray or self.homeless:
             partition, path = self._nearby
         else:
@@ -405,7 +412,8 @@ class _Candidates:
 
     def _cut(self, problem: Problem) -> MethodResult:
         options = {"lam": LAM, "r": R, "tol": self.options["tol"]}
-        last = self.searched if problem is self.problem else None
+        whole = problem is self.problem
+        last = self.last.cut if whole and self.last is not None else None
         return by_one_function(
             problem, lambda one: balanced_cut(one, Squared(ETA), last, **options)
         )
@@ -422,8 +430,10 @@ class _Candidates:
     @cached_property
     def _clear(self) -> IntArray | None:
         """A partition found without labels, for c > 2, if there is one between clusters."""
-        tell("searching a partition")
         c = self.problem.n_columns
+        if c == 2 or self.last is not None:
+            return None if self.last is None else self.last.clear
+        tell("searching a partition")
         found = clear_partition(csr_array(self.graph.confirmed.affinity), c)
         between = found is not None and cut_share(self.graph, np.eye(c)[found]) <= CUT_LIMIT
         return found if between else None
@@ -431,7 +441,7 @@ class _Candidates:
     @cached_property
     def _placed(self) -> tuple[FloatArray, list[float]] | None:
         """That one with the labels, if it suits them."""
-        return None if self.searched is not None else self._partitions.placed()
+        return None if self._clear is None else self._partitions.placed()
 
     @property
     def is_clear(self) -> bool:
