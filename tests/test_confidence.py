@@ -5,9 +5,10 @@ import pytest
 from sklearn.datasets import load_digits, make_blobs
 
 from tvsvm import TVRLS, AutoTV, CheegerRLS, CheegerSVM, LapRLS
+from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.labels import codes_of, distributions_of
-from tvsvm.methods.doubt import softened
+from tvsvm.methods.doubt import softened, softened_by_neighbours
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import Status
 
@@ -82,3 +83,30 @@ def test_doubt_never_changes_a_class(n_columns):
     P = distributions_of(soft, max(n_columns, 2))
     np.testing.assert_array_equal(P.argmax(axis=1), codes_of(solution))
     assert P.max(axis=1).min() < 0.6
+
+
+def test_neighbours_in_other_classes_raise_doubt_that_changes_no_class():
+    """A path in two classes, and a row without neighbours."""
+    n = 9
+    W = np.diag(np.ones(n - 2), 1)[: n - 1, : n - 1]
+    W = np.pad(W + W.T, (0, 1))  # the last row is alone
+    part = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2])
+    rows = np.array([0, 7, 8])
+    problem = Problem(RKHS(np.eye(n)), rows, np.eye(3), np.ones(3), Graph(W))
+    result = MethodResult(
+        solution=np.eye(3)[part],
+        status=Status.CONVERGED,
+        n_iter=1,
+        certificate=0.0,
+        coordinates=np.zeros((n, 3)),
+        intercept=np.zeros(3),
+        energy_path=np.zeros(1),
+    )
+    soft = softened_by_neighbours(problem, result).solution
+    np.testing.assert_array_equal(soft.argmax(axis=1), part)
+    np.testing.assert_allclose(soft.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(soft[rows], np.eye(3))
+    walk = W[:8, :8] / W[:8, :8].sum(axis=1, keepdims=True)
+    away = np.linalg.matrix_power(walk, 4)[:4, 4:].sum(axis=1)
+    np.testing.assert_allclose(soft[1:4, 1], 0.49 * away[1:])
+    assert (soft[1:4, 1] > 0).all()

@@ -229,3 +229,76 @@ def test_an_error_of_a_kernel_is_raised_where_features_are_asked_for(begin):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="no kernel"):
             _ = space.features
+
+
+def sampled(X, monkeypatch, **options):
+    """A space that is made later, of so many rows that a sample of them will do."""
+    monkeypatch.setattr("tvsvm.kernel.space.LEAST_SAMPLE", 100)
+    monkeypatch.setattr("tvsvm.kernel.space.SAMPLE_A_LANDMARK", 10)
+    return RKHS(X, n_components=12, random_state=0, later=True, **options)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_nearest_function_is_that_of_the_sample(dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, F = rng.standard_normal((900, 3)).astype(dtype), rng.standard_normal((900, 2))
+    space = sampled(X, monkeypatch)
+    W = space.nearest(F, ratio=0.7)
+    rows, values = space.values_seen(W)
+    assert len(rows) == 120
+    # min 0.7/2 |w|² + 900/120 ½ |Φw - F|² over the sample, with features that are made afterwards.
+    P = space.features[rows].astype(np.float64)
+    A = P.T @ P * (900 / 120) + 0.7 * np.eye(space.rank)
+    np.testing.assert_allclose(
+        W, np.linalg.solve(A, P.T @ F[rows] * (900 / 120)), rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(values, P @ W, atol=1e-4)
+    np.testing.assert_allclose(space.expansion(W)(X[rows]), P @ W, atol=1e-4)
+
+
+def test_the_nearest_function_is_that_of_all_rows_once_their_features_are_made(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, F = rng.standard_normal((900, 3)), rng.standard_normal((900, 2))
+    space = sampled(X, monkeypatch)
+    of_sample = space.nearest(F, ratio=0.7)
+    expected = RKHS(X, n_components=12, random_state=0).quadratic(lam=0.7, r=1.0).coordinates(F)
+    space.begin()
+    np.testing.assert_allclose(space.nearest(F, ratio=0.7), expected, rtol=1e-9)
+    assert np.abs(of_sample - expected).max() > 1e-3
+    assert len(space.values_seen(expected)[0]) == 900
+
+
+def test_the_sample_tells_nearly_what_all_rows_tell(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((3000, 2))
+    F = np.sin(2 * X[:, :1])
+    monkeypatch.setattr("tvsvm.kernel.space.LEAST_SAMPLE", 100)
+    spaces = [RKHS(X, n_components=40, random_state=0, later=later) for later in (True, False)]
+    few, all_ = (space.values(space.nearest(F, ratio=0.1)) for space in spaces)
+    assert np.abs(few - F).mean() < 1.3 * np.abs(all_ - F).mean() + 1e-3
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_sample_that_is_begun_is_made_in_a_thread_if_there_is_one(n_threads, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, F = rng.standard_normal((900, 3)), rng.standard_normal((900, 2))
+    expected = sampled(X, monkeypatch).nearest(F, ratio=0.7)
+    space = sampled(X, monkeypatch, n_threads=n_threads)
+    space.begin_sample()
+    assert space._sample.begun == (n_threads == 2)
+    np.testing.assert_array_equal(space.nearest(F, ratio=0.7), expected)
+    again = pickle.loads(pickle.dumps(space))
+    np.testing.assert_allclose(again.values(expected), space.values(expected), rtol=1e-12)
+
+
+def test_no_sample_of_a_precomputed_kernel_or_of_few_rows(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    K = rbf_kernel(X)
+    for space in (
+        sampled(K, monkeypatch, kernel="precomputed"),
+        sampled(X[:110], monkeypatch),
+        RKHS(X, random_state=0, later=True),
+    ):
+        assert space._sample is None
+        space.begin_sample()
+        W = space.nearest(np.ones((space.n_points, 1)), ratio=1.0)
+        assert len(space.values_seen(W)[1]) == space.n_points

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tvsvm import _threads
-from tvsvm._threads import a_core_is_free, map_batches, one_blas_thread
+from tvsvm._threads import Later, a_core_is_free, beside, map_batches, one_blas_thread
 from tvsvm.kernel import RKHS
 
 
@@ -96,3 +96,41 @@ def test_a_core_is_free_while_fewer_threads_run_than_there_are_processors(
     monkeypatch.setattr(_threads, "LOAD", file)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert a_core_is_free() is free
+
+
+def test_a_value_is_made_once_wherever_it_is_asked_for():
+    calls = []
+
+    def make():
+        calls.append(threading.get_ident())
+        return len(calls)
+
+    here, there = Later(make), Later(make)
+    assert not here.begun
+    assert here() == here() == 1
+    beside(here, there)  # only one of them is left to do
+    assert there.begun
+    assert there() == 2
+    beside(here, there)
+    assert len(calls) == 2
+    assert (calls[0] == threading.get_ident(), calls[1] == threading.get_ident()) == (True, False)
+
+
+@pytest.mark.parametrize("begin", [False, True])
+def test_who_asks_for_a_value_that_cannot_be_made_is_told_every_time(begin):
+    def make():
+        raise RuntimeError("it cannot be made")
+
+    value = Later(make)
+    if begin:
+        beside(value)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="cannot be made"):
+            value()
+
+
+def test_values_begun_together_may_need_each_other():
+    first = Later(lambda: 20)
+    second = Later(lambda: first() + 1)
+    beside(first, second)
+    assert second() == 21

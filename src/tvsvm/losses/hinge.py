@@ -107,7 +107,7 @@ class _HingeStep:
             lam=lam,
             r=r,
             gamma=gamma,
-            laplacian=problem.graph and problem.graph.laplacian,
+            laplacian=problem.graph.laplacian if gamma > 0 and problem.graph else None,
             residual=residual,
         )
         # Columns of G at the labelled rows, held, and its block there.

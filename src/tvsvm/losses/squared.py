@@ -100,7 +100,7 @@ class _SquaredStep:
             lam=lam,
             r=r,
             gamma=gamma,
-            laplacian=problem.graph and problem.graph.laplacian,
+            laplacian=problem.graph.laplacian if gamma > 0 and problem.graph else None,
             row_weights=pull,
             residual=residual,
         )

@@ -13,7 +13,7 @@ from tvsvm.solvers import simplex_projection
 DOUBT = (
     0.49  # the say of kernel or neighbours in how sure a class is; below a half, so that it stays
 )
-STEPS = 2  # of a random walk: those around a row, and those around these
+STEPS = 4  # of random walks: with fewer it is too sure of what lies on the wrong side as a group
 
 
 def softened(problem: Problem, result: MethodResult) -> MethodResult:
@@ -40,8 +40,9 @@ def softened(problem: Problem, result: MethodResult) -> MethodResult:
 def softened_by_neighbours(problem: Problem, result: MethodResult) -> MethodResult:
     """The same classes, c > 1, with doubt about rows whose neighbours are in others.
 
-    For clusters this tells errors at least as well as the function in the kernel space, which is
-    wrong about more rows than the cut, and takes two products (benchmarks/README.md).
+    By where short random walks from them end. Of clusters that tells errors about as well as the
+    function in the kernel space does, which is wrong about more rows than the cut, and surer where
+    the cut is right; it needs no features of all rows (benchmarks/README.md).
     """
     assert problem.graph is not None
     sides = one_hot(result.solution)
