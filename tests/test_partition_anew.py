@@ -17,6 +17,7 @@ from tvsvm.solvers import _partition_kernels as kernels
 from tvsvm.solvers._partition_levels import finest_level, partition_ratio
 from tvsvm.solvers.partition import clear_partition
 
+rough = anew._rough
 cases = settings(deadline=None, derandomize=True, max_examples=25)
 seeds = st.integers(0, 2**31 - 1)
 
@@ -100,9 +101,14 @@ def test_order_of_rows_and_unit_of_weights_do_not_matter():
     assert agree(moved, truth[order]) == 1.0
 
 
-def test_no_partition_where_searches_end_at_different_ones():
-    X = np.random.default_rng(0).standard_normal((1500, 12))  # a single cloud
+@pytest.mark.parametrize(("n_columns", "n_ends"), [(2, 4 * anew.ENDS), (12, 2)])
+def test_no_partition_where_searches_end_at_different_ones(n_columns, n_ends, monkeypatch):
+    """A single cloud: it is given up as soon as two rough partitions have little in common."""
+    seeds_tried = []
+    monkeypatch.setattr(anew, "_rough", lambda *args: seeds_tried.append(args[2]) or rough(*args))
+    X = np.random.default_rng(0).standard_normal((1500, n_columns))
     assert clear_partition(csr_array(knn_graph(X, random_state=0).affinity), 9) is None
+    assert sorted(seeds_tried) == list(range(n_ends))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -7,6 +7,8 @@ of the parts that are left, a few for each class, the best partition is easily f
 good classes of each. If it is found again from others, it is not chance.
 """
 
+from functools import partial
+
 import numpy as np
 
 from tvsvm._threads import map_batches
@@ -25,7 +27,9 @@ SEEDS = 4  # nodes for each class that are united one by one
 LARGEST = 4.0  # times the mean size of the nodes in the end: none is larger
 ENDS = 6  # rough partitions that are overlaid
 TRIALS, TRIALS_OF_PARTS = 2, 16  # best of so many
-MOST_ROUNDS = 4
+# Parts for each class that two, or all of those, have in common: more are noise.
+MOST_PARTS_OF_TWO, MOST_PARTS = 8, 30
+MOST_ROUNDS = 2  # of two ends each
 # Difference of energies, and share of rows in other classes, of ends that are the same.
 SAME_ENERGY, SAME = 1e-2, 1e-2
 MOST_CLASSES = 40  # with more, no end is ever found twice
@@ -40,12 +44,24 @@ def found_twice(finest: Level, c: int) -> IntArray | None:
         return None
     levels, maps = _merged(finest, BASE * c, np.random.RandomState(0))
     base = levels[-1]
+    rough: list[IntArray] = []
+
+    def draw(count: int) -> bool:
+        """Have so many rough partitions, if nodes hang together so that there are any."""
+        seeds = range(len(rough), count)
+        ends = list(map_batches(partial(_rough, base, c), seeds))
+        rough.extend(end for end in ends if end is not None)
+        return len(rough) == count
+
+    if not draw(2) or _in_common(rough, c).max() >= MOST_PARTS_OF_TWO * c:
+        return None
     found: list[tuple[float, IntArray]] = []
-    for first in range(0, MOST_ROUNDS, 2):
-        seeds = range(first * ENDS, (first + 2) * ENDS)
-        rough = list(map_batches(lambda seed: _rough(base, c, seed), list(seeds)))
-        for ends in (rough[:ENDS], rough[ENDS:]):
-            end = _overlaid(base, [end for end in ends if end is not None], c)
+    for _ in range(MOST_ROUNDS):
+        first = len(found) * ENDS
+        if not draw(first + 2 * ENDS):
+            return None
+        for ends in (rough[first : first + ENDS], rough[first + ENDS :]):
+            end = _overlaid(base, ends, c)
             if end is None:
                 return None
             found.append(end)
@@ -90,14 +106,20 @@ def _rough(base: Level, c: int, seed: int) -> IntArray | None:
     return None if end is None else _unfolded(levels, maps, end[1], c)
 
 
-def _overlaid(base: Level, ends: list[IntArray], c: int) -> tuple[float, IntArray] | None:
-    """The best partition of the parts that are in one class each time, and its energy."""
-    if not ends:
-        return None
-    parts = np.zeros(base.sizes.size, dtype=np.int64)
+def _in_common(ends: list[IntArray], c: int) -> IntArray:
+    """Number of the part of each node: nodes that are in one class in each partition."""
+    parts: IntArray = np.zeros(ends[0].size, dtype=np.int64)
     for end in ends:
         parts = np.unique(parts * c + end, return_inverse=True)[1].ravel()
+    return parts
+
+
+def _overlaid(base: Level, ends: list[IntArray], c: int) -> tuple[float, IntArray] | None:
+    """The best partition of the parts that ends have in common, and its energy."""
+    parts = _in_common(ends, c)
     count = int(parts.max()) + 1
+    if count > MOST_PARTS * c:
+        return None  # they have next to nothing in common
     few = _level_of(
         borders(base.indptr, base.indices, base.weights, parts, count),
         np.bincount(parts, base.sizes, count).astype(np.float64),
