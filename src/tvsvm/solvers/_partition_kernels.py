@@ -258,44 +258,62 @@ def climb(
         cut[part[i]] += degree[i] - linked[i, part[i]]
     total = size.sum()
     ratio = np.empty(c)
+    for k in range(c):
+        ratio[k] = cut[k] / balance_of(size[k], total, c)
+    two = np.full(2, -1, dtype=np.int64)
     settled = fixed.copy()
+    # Of each node the best move. A move changes what those to and from its two classes are worth,
+    # and those of its node's neighbours; other nodes may only find one of the two classes better.
+    stale = np.ones(n, dtype=np.bool_)
+    target, change = np.empty(n, dtype=np.int64), np.empty(n)
     moved = np.empty(n, dtype=np.int64)
     origin = np.empty(n, dtype=np.int64)
     height, lowest, kept, count = 0.0, 0.0, 0, 0
     while count < n:
-        for k in range(c):
-            ratio[k] = cut[k] / balance_of(size[k], total, c)
-        node, target, change = -1, -1, np.inf
+        node, least = -1, np.inf
         for i in range(n):
-            a = part[i]
+            if settled[i]:
+                continue
+            a, old = part[i], target[i]
             own, rest = linked[i, a], size[a] - sizes[i]
+            again = stale[i] or a == two[0] or a == two[1] or old == two[0] or old == two[1]
+            if again:
+                target[i], change[i], stale[i] = -1, np.inf, False
             # Within its class a node has nowhere to go, up to rounding.
-            if settled[i] or rest <= 0 or degree[i] - own <= INSIDE * degree[i]:
+            if rest <= 0 or degree[i] - own <= INSIDE * degree[i]:
                 continue
             leave = (cut[a] + 2 * own - degree[i]) / balance_of(rest, total, c) - ratio[a]
-            for b in range(c):
+            for place in range(c if again else 2):
+                b = place if again else two[place]
                 grown = size[b] + sizes[i]
                 if b == a or linked[i, b] <= INSIDE * degree[i] or grown >= total:
                     continue
                 after = cut[b] + degree[i] - 2 * linked[i, b]
                 delta = leave + after / balance_of(grown, total, c) - ratio[b]
-                if delta < change:
-                    node, target, change = i, b, delta
+                if delta < change[i]:
+                    target[i], change[i] = b, delta
+            if change[i] < least:
+                node, least = i, change[i]
         if node < 0:
             break
-        a, b = part[node], target
+        a, b = part[node], target[node]
         cut[a] += 2 * linked[node, a] - degree[node]
         cut[b] += degree[node] - 2 * linked[node, b]
         size[a] -= sizes[node]
         size[b] += sizes[node]
         part[node] = b
+        two[0], two[1] = a, b
+        for k in two:
+            ratio[k] = cut[k] / balance_of(size[k], total, c)
         for e in range(indptr[node], indptr[node + 1]):
-            linked[indices[e], a] -= weights[e]
-            linked[indices[e], b] += weights[e]
+            j = indices[e]
+            linked[j, a] -= weights[e]
+            linked[j, b] += weights[e]
+            stale[j] = True
         settled[node] = True
         moved[count], origin[count] = node, a
         count += 1
-        height += change
+        height += least
         if height < lowest:
             lowest, kept = height, count
         elif count - kept == patience:
