@@ -316,7 +316,7 @@ def test_cuts_of_many_classes_are_sought_on_the_confirmed_graph(n_classes, monke
             seen.append(self._graph)
             return super().again(last)
 
-    monkeypatch.setattr("tvsvm.methods.auto.PartitionSearch", Spied)
+    monkeypatch.setattr("tvsvm.methods.auto_candidates.PartitionSearch", Spied)
     X, truth = make_blobs(90, centers=np.eye(3)[:n_classes] * 20, n_features=3, random_state=0)
     y = np.full(90, -1)
     for k in range(n_classes):

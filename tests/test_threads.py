@@ -134,3 +134,28 @@ def test_values_begun_together_may_need_each_other():
     second = Later(lambda: first() + 1)
     beside(first, second)
     assert second() == 21
+
+
+def test_what_was_interrupted_can_be_made_again():
+    attempts = []
+
+    def make():
+        attempts.append(None)
+        if len(attempts) == 1:
+            raise KeyboardInterrupt
+        return "made"
+
+    value = Later(make)
+    with pytest.raises(KeyboardInterrupt):
+        value()
+    assert value() == "made"
+
+
+def test_without_a_thread_values_are_made_at_once(monkeypatch):
+    def start(self):
+        raise RuntimeError("can't start new thread")
+
+    value = Later(lambda: 1)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    beside(value)
+    assert value() == 1

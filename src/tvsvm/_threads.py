@@ -71,6 +71,14 @@ class Later(Generic[A]):
     def __init__(self, make: Callable[[], A]) -> None:
         self._make: Callable[[], A] | None = make
         self._future: Future[A] = Future()
+        self._lock = Lock()
+
+    @classmethod
+    def of(cls, value: A) -> "Later[A]":
+        """One that is made already."""
+        later = cls(lambda: value)
+        later()
+        return later
 
     @property
     def begun(self) -> bool:
@@ -79,15 +87,20 @@ class Later(Generic[A]):
 
     def take(self) -> Callable[[], None] | None:
         """What makes it, for one caller; None if another one makes it, or has made it."""
-        make, self._make = self._make, None
+        with self._lock:
+            make, self._make = self._make, None
         if make is None:
             return None
 
         def run() -> None:
             try:
                 self._future.set_result(make())
-            except BaseException as error:  # for whoever asks for it
+            except Exception as error:  # for whoever asks for it
                 self._future.set_exception(error)
+            except BaseException:  # an interruption is not its fault: it can be made again
+                with self._lock:
+                    self._make = make
+                raise
 
         return run
 
@@ -103,7 +116,7 @@ def beside(*values: Later[Any]) -> None:
     """Make values one after the other in a thread of their own.
 
     That thread is the only one for them, for batches and for BLAS; the caller goes on, and waits
-    only when it asks for one of them.
+    only when it asks for one of them. Where no thread can be had, they are made here.
     """
     runs = [run for value in values if (run := value.take()) is not None]
     if not runs:
@@ -116,7 +129,11 @@ def beside(*values: Later[Any]) -> None:
                 run()
 
     pool = ThreadPoolExecutor(1)
-    pool.submit(alone)
+    try:
+        pool.submit(alone)
+    except RuntimeError:
+        for run in runs:
+            run()
     pool.shutdown(wait=False)
 
 

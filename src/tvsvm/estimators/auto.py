@@ -1,7 +1,7 @@
 """The recommended classifier: kernel, Laplacian, weak and balanced cut, one or together."""
 
 from dataclasses import asdict, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from tvsvm.estimators.graph import GraphClassifier
 from tvsvm.estimators.memory import Memory
 from tvsvm.estimators.parameters import parameter, with_parameters
 from tvsvm.labels import Labels
-from tvsvm.methods.auto import Choice, Last, auto
+from tvsvm.methods.auto import auto
+from tvsvm.methods.choice import Choice, Last
 from tvsvm.methods.partition import both_sides, one_function
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray
@@ -62,6 +63,10 @@ methods missed (empty if labels were too few, without those that were given up s
 contradicted an earlier fit with ``warm_start``, neither counted nor held back, because
 they were not labelled by chance.""",
     }
+
+    def _when_made(self, labels: Labels) -> dict[str, Any]:
+        # A partition is mostly the answer, and needs no more than a sample for new rows.
+        return {**super()._when_made(labels), "sample": labels.n_classes > 2}
 
     def _solve(self, problem: Problem) -> MethodResult:
         return self._choose(problem)

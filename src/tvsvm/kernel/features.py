@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.linalg import eigh, get_blas_funcs, lapack, solve_triangular
@@ -33,21 +32,81 @@ SYMMETRY_TOL = 1e-6
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Φ = k(X, Z) T for landmarks Z; `expand` is W ↦ TW; residual, see `RKHS`. Read-only.
-
-    `matrix` is ΦΦᵀ where it was at hand.
-    """
+    """Φ of some rows, and their residuals, see `RKHS`. Read-only."""
 
     features: FloatArray
-    expand: Callable[[FloatArray], FloatArray]
-    negative_share: float
     residual: FloatArray
-    matrix: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.features, self.residual, self.matrix):
-            if array is not None:
-                array.flags.writeable = False
+        for array in (self.features, self.residual):
+            array.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkRoot:
+    """What the landmarks' kernel matrix gives: Φ = k(X, Z) T for any rows X.
+
+    Attributes
+    ----------
+    landmarks : Rows
+        Z, in the order of `factor`.
+    factor : ndarray
+        The triangle L of Φ = k(X, Z) L⁻ᵀ / scale, or T itself.
+    triangular : bool
+        Which of the two.
+    order : ndarray
+        Where the landmarks of `factor` are among all of them.
+    n_landmarks : int
+        How many there are.
+    scale : float
+        What the kernel is divided by.
+    negative_share : float
+        See `RKHS`.
+    exact : ndarray or None
+        Φ where all rows are landmarks.
+    matrix : ndarray or None
+        ΦΦᵀ where it was at hand.
+    """
+
+    landmarks: Rows
+    factor: FloatArray
+    triangular: bool
+    order: IntArray
+    n_landmarks: int
+    scale: float
+    negative_share: float
+    exact: FloatArray | None = None
+    matrix: FloatArray | None = None
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of Φ."""
+        return self.factor.shape[1]
+
+    def expand(self, W: FloatArray) -> FloatArray:
+        """TW, for all landmarks."""
+        if not self.triangular:
+            return self.factor @ W
+        coef = np.zeros((self.n_landmarks, W.shape[1]))
+        coef[self.order] = solve_triangular(
+            self.factor, W / self.scale, lower=True, trans=1, check_finite=False
+        )
+        return coef
+
+    def features(self, kernel: Kernel, X: Rows, dtype: type[np.floating]) -> FeatureMap:
+        """Φ of some rows."""
+        if self.exact is not None:
+            return FeatureMap(self.exact, np.zeros(len(self.exact)))
+        if self.triangular:
+            found = _by_substitution(kernel, X, self.landmarks, self.factor, self.scale, dtype)
+        else:
+            found = fill_batches(
+                np.empty((X.shape[0], self.rank), dtype=dtype),
+                lambda rows: kernel(X[rows], self.landmarks) @ self.factor,
+                width=max(X.shape[1], self.n_landmarks),
+            )
+        explained = np.einsum("ij,ij->i", found, found, dtype=np.float64)
+        return FeatureMap(found, np.maximum(kernel.diagonal(X) / self.scale - explained, 0.0))
 
 
 def batches(n_rows: int, width: int) -> list[slice]:
@@ -147,34 +206,29 @@ def _spread_out(K: FloatArray, size: int, rng: np.random.RandomState) -> IntArra
     return np.array(chosen)
 
 
-def factorise(
-    kernel: Kernel,
-    X: Rows,
-    index: IntArray,
-    of: Rows,
-    *,
-    unit_diagonal: bool,
-    dtype: type[np.floating],
-) -> FeatureMap:
-    """Factorise K (all rows in `index`) or its Nyström approximation k(X,Z) k(Z,Z)⁺ k(Z,X).
-
-    The features are those of the rows `of`, X itself or some of it.
-    """
+def factorise(kernel: Kernel, X: Rows, index: IntArray, *, unit_diagonal: bool) -> LandmarkRoot:
+    """Factorise K (all rows in `index`) or its Nyström approximation k(X,Z) k(Z,Z)⁺ k(Z,X)."""
     exact = len(index) == X.shape[0]
     block = kernel_block(kernel, X, index)
     found = _pivoted_root(block)
     if found is not None:
         root, pivots = found
-        scale = block.diagonal().mean() if unit_diagonal else 1.0
+        scale = float(block.diagonal().mean()) if unit_diagonal else 1.0
         root /= np.sqrt(scale)
-        triangle = root[pivots]
-        expand = partial(_expand, triangle, pivots, len(index), scale)
         if exact:
             block /= scale
-            return FeatureMap(root, expand, 0.0, np.zeros(len(index)), block)
-        landmarks = kernel.select(X, index[pivots])
-        features = _by_substitution(kernel, of, landmarks, triangle, scale, dtype)
-        return FeatureMap(features, expand, 0.0, _residual(kernel, of, features, scale))
+            block.flags.writeable = False
+        return LandmarkRoot(
+            landmarks=kernel.select(X, index[pivots]),
+            factor=root[pivots],
+            triangular=True,
+            order=pivots,
+            n_landmarks=len(index),
+            scale=scale,
+            negative_share=0.0,
+            exact=root if exact else None,
+            matrix=block if exact else None,
+        )
 
     values, vectors = eigh(block, driver="evd", overwrite_a=True)
     # k(X, Z) v is of size √value only where k is positive semi-definite. Where it is not, values
@@ -189,27 +243,17 @@ def factorise(
         )
     negative_share = float(-values[values < 0].sum() / np.abs(values).sum())
     values, vectors = values[kept], vectors[:, kept]
-    scale = values.sum() / len(index) if unit_diagonal else 1.0
-    basis = vectors / np.sqrt(values) / np.sqrt(scale)
-    expand = partial(np.matmul, basis)
-    if exact:
-        features = vectors * np.sqrt(values / scale)
-        return FeatureMap(features, expand, negative_share, np.zeros(len(index)))
-
-    landmarks = kernel.select(X, index)
-    features = fill_batches(
-        np.empty((of.shape[0], len(values)), dtype=dtype),
-        lambda rows: kernel(of[rows], landmarks) @ basis,
-        width=max(of.shape[1], len(index)),
+    scale = float(values.sum()) / len(index) if unit_diagonal else 1.0
+    return LandmarkRoot(
+        landmarks=kernel.select(X, index),
+        factor=vectors / np.sqrt(values) / np.sqrt(scale),
+        triangular=False,
+        order=np.arange(len(index)),
+        n_landmarks=len(index),
+        scale=scale,
+        negative_share=negative_share,
+        exact=vectors * np.sqrt(values / scale) if exact else None,
     )
-    residual = _residual(kernel, of, features, scale)
-    return FeatureMap(features, expand, negative_share, residual)
-
-
-def _residual(kernel: Kernel, X: Rows, features: FloatArray, scale: float) -> FloatArray:
-    """What k / scale has on the diagonal beyond ΦΦᵀ."""
-    explained = np.einsum("ij,ij->i", features, features, dtype=np.float64)
-    return np.maximum(kernel.diagonal(X) / scale - explained, 0.0)
 
 
 def _by_substitution(
@@ -260,15 +304,6 @@ def _pivoted_root(K: FloatArray) -> tuple[FloatArray, IntArray] | None:
     if np.abs(left).max() > INDEFINITE * K.diagonal().max():
         return None
     return root, order[:rank]
-
-
-def _expand(
-    triangle: FloatArray, pivots: IntArray, n_landmarks: int, scale: float, W: FloatArray
-) -> FloatArray:
-    """TW where Φ, the root of K / scale with this triangle in the rows `pivots`, is KT."""
-    coef = np.zeros((n_landmarks, W.shape[1]))
-    coef[pivots] = solve_triangular(triangle, W / scale, lower=True, trans=1, check_finite=False)
-    return coef
 
 
 def gram(features: FloatArray, weights: FloatArray | None = None) -> FloatArray:

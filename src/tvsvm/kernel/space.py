@@ -1,5 +1,6 @@
 """The reproducing kernel Hilbert space of the data: one factorisation, then every system in it."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,15 +13,15 @@ from scipy.linalg import cho_solve
 from sklearn.utils import check_array, check_random_state
 
 from tvsvm._threads import Later, beside, map_batches
+from tvsvm.kernel.expansion import Expansion
 from tvsvm.kernel.features import (
-    FeatureMap,
     batches,
     choose_landmarks,
     factorise,
     fill_batches,
     gram,
 )
-from tvsvm.kernel.functions import Kernel, KernelName, Rows, make_kernel
+from tvsvm.kernel.functions import KernelName, Rows, make_kernel
 from tvsvm.kernel.quadratic import (
     Quadratic,
     check_strengths,
@@ -42,13 +43,8 @@ FEWEST_LANDMARKS, MOST_LANDMARKS = 128, 1000
 # Entries of Φ from which products with it are shared by threads. Next to busy processes a thread
 # may have to wait for longer than a smaller product takes.
 THREADS_FROM = 2**24
-# float32 rows are extended to in float32, two to three times as fast, if at so many landmarks this
-# moves the functions by at most that part of their largest value.
-N_PROBES, SINGLE_TOL = 100, 2e-5
-
-
-# `nearest` is content with so many rows for each landmark, and with no fewer.
-SAMPLE_A_LANDMARK, LEAST_SAMPLE = 32, 8192
+SINGLE = (np.float16, np.float32)
+SAMPLE_A_LANDMARK, LEAST_SAMPLE = 32, 8192  # rows
 
 
 class RKHS:
@@ -98,9 +94,11 @@ class RKHS:
         For the sampled pairs and the landmarks.
     later : bool, default=False
         Where not all rows are landmarks, choose these and make Φ when they are first asked for, or
-        by `begin`, and be content with a sample of the rows in `nearest`. Only then is it raised
-        if k is no kernel.
-
+        by `begin`. Only then is it raised if k is no kernel.
+    sample : bool, default=False
+        Whether `nearest` looks at a sample of the rows where they are many: at 32 for each
+        landmark, and 8,192 at least, with which new rows are hardly classified otherwise
+        (benchmarks/README.md).
     n_threads : int, default=2
         With one, what is begun waits until it is asked for, instead of having a thread of its own.
 
@@ -140,6 +138,7 @@ class RKHS:
         unit_diagonal: bool = False,
         random_state: Any = None,
         later: bool = False,
+        sample: bool = False,
         n_threads: int = 2,
     ) -> None:
         rng = check_random_state(random_state)
@@ -152,45 +151,47 @@ class RKHS:
         self.exact = count >= len(candidates) == self.n_points
         if later and not self.exact:
             # Of its own: others go on with theirs before the landmarks are chosen.
-            own = np.random.RandomState()
-            own.set_state(rng.get_state())
+            own = copy.deepcopy(rng)
+            rng.randint(2)
             rng = own
+        # None of what is made knows the space, which so is freed with its last user.
+        k, dtype = self.kernel, np.float32 if rows.dtype in SINGLE else np.float64
 
         def choose() -> tuple[IntArray, Rows]:
-            index = choose_landmarks(
-                self.kernel, rows, candidates, count, sampling=sampling, rng=rng
-            )
+            index = choose_landmarks(k, rows, candidates, count, sampling=sampling, rng=rng)
             index.flags.writeable = False
-            return index, self.kernel.select(rows, index)
+            return index, k.select(rows, index)
 
-        def make(of: Rows) -> FeatureMap:
-            dtype = np.float32 if rows.dtype in (np.float16, np.float32) else np.float64
-            index = self.landmark_indices
-            return factorise(self.kernel, rows, index, of, unit_diagonal=unit_diagonal, dtype=dtype)
+        def make_sample() -> _Sample:
+            made = root().features(k, k.select(rows, some), dtype).features
+            return _Sample(some, made, gram(made))
 
-        self._chosen = Later(choose)
-        self._map = Later(lambda: make(rows))
-        self._squared = Later(lambda: gram(self.features))  # ΦᵀΦ
+        self._chosen = chosen = Later(choose)
+        self._root = root = Later(
+            lambda: factorise(k, rows, chosen()[0], unit_diagonal=unit_diagonal)
+        )
+        self._map = map_ = Later(lambda: root().features(k, rows, dtype))
+        self._squared = Later(lambda: gram(map_().features))  # ΦᵀΦ
         self._sample: Later[_Sample] | None = None
         n_sample = max(SAMPLE_A_LANDMARK * count, LEAST_SAMPLE)
-        if later and n_sample < self.n_points and not precomputed:
+        if sample and n_sample < self.n_points and not precomputed:
             some = np.sort(np.random.RandomState(0).choice(self.n_points, n_sample, replace=False))
-            self._sample = Later(lambda: _Sample(some, make(self.kernel.select(rows, some))))
+            self._sample = Later(make_sample)
         self._kept: dict[str, tuple[Any, FloatArray]] = {}
-        self._n_threads = n_threads
+        self._beside = later and not self.exact and n_threads > 1
         if not later or self.exact:
             self._map()
 
     def begin(self) -> None:
         """Make Φ and ΦᵀΦ, if that is not done yet, in a thread of their own."""
-        if self._n_threads > 1 and not self.exact:
+        if self._beside:
             beside(self._map, self._squared)
 
     def begin_sample(self) -> None:
-        """The same for what `nearest` is content with."""
+        """The same for what `nearest` needs."""
         if self._sample is None:
             self.begin()
-        elif self._n_threads > 1:
+        elif self._beside:
             beside(self._sample)
 
     @property
@@ -204,43 +205,34 @@ class RKHS:
         return self._chosen()[1]
 
     @property
-    def _made(self) -> FeatureMap:
-        return self._map()
-
-    @property
-    def _seen(self) -> FeatureMap:
-        """The features of all rows if they are made, or of the sample."""
-        if self._sample is None or self._map.begun:
-            return self._map()
-        return self._sample().map
-
-    @property
     def features(self) -> FloatArray:
         """Φ, (n_points, rank), read-only."""
-        return self._made.features
+        return self._map().features
 
     @property
     def residual(self) -> FloatArray:
         """k(x, x) - |φ(x)|² of every row, read-only."""
-        return self._made.residual
+        return self._map().residual
 
     @property
     def negative_share(self) -> float:
         """Share of negative eigenvalues on the landmarks."""
-        return self._made.negative_share
+        return self._root().negative_share
 
     def __getstate__(self) -> dict[str, Any]:
         # What is kept is large, and quickly made again.
-        made = {"_map": self._made, "_chosen": self._chosen()}
-        return {**self.__dict__, **made, "_squared": None, "_sample": None, "_kept": {}}
+        state = {**self.__dict__, "_squared": None, "_kept": {}}
+        for name in ("_chosen", "_root", "_map", "_sample"):
+            state[name] = None if state[name] is None else state[name]()
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = {
-            **state,
-            "_map": Later(lambda: state["_map"]),
-            "_chosen": Later(lambda: state["_chosen"]),
-            "_squared": Later(lambda: gram(self.features)),
-        }
+        self.__dict__ = dict(state)
+        for name in ("_chosen", "_root", "_map", "_sample"):
+            if state[name] is not None:
+                setattr(self, name, Later.of(state[name]))
+        map_ = self._map
+        self._squared = Later(lambda: gram(map_().features))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RKHS":
         return self  # nothing in it changes, and it is large: clones of an estimator share it
@@ -248,7 +240,7 @@ class RKHS:
     @property
     def rank(self) -> int:
         """Dimension of the space, the numerical rank of K."""
-        return self._seen.features.shape[1]
+        return self._root().rank
 
     @cached_property
     def trace(self) -> float:
@@ -327,7 +319,10 @@ class RKHS:
         """The lower triangular R with RRᵀ = ratio I + K; the last one is kept."""
 
         def make() -> FloatArray:
-            A = self._last("matrix", 0.0, lambda: self.features @ self.features.T).copy()
+            matrix = self._root().matrix
+            if matrix is None:
+                matrix = self._last("matrix", 0.0, lambda: self.features @ self.features.T)
+            A = matrix.copy()
             A[np.diag_indices_from(A)] += ratio
             return lower_root(A)
 
@@ -387,96 +382,38 @@ class RKHS:
     def nearest(self, F: ArrayLike, *, ratio: float) -> FloatArray:
         """Coordinates, (rank, c), of argmin_f ratio/2 |f|²_K + ½ |f - F|², F of (n_points, c).
 
-        Made `later`, and Φ not being made, a sample of the rows speaks for all: so many rows for
-        each landmark that new rows are hardly classified otherwise (benchmarks/README.md).
+        Of many rows a `sample` speaks for all.
         """
         F = _columns(F, self.n_points)
-        if self._sample is None or self._map.begun:
+        if self._sample is None:
             return self.quadratic(lam=ratio, r=1.0).coordinates(F)
         sample = self._sample()
         A = sample.squared.copy()
         A[np.diag_indices_from(A)] += ratio * len(sample.rows) / self.n_points
-        right = sample.map.features.T @ F[sample.rows].astype(sample.map.features.dtype)
+        right = sample.features.T @ F[sample.rows].astype(sample.features.dtype)
         return cho_solve((lower_root(A), True), right.astype(np.float64), check_finite=False)
 
     def values_seen(self, W: ArrayLike) -> tuple[IntArray, FloatArray]:
-        """Rows of X whose features are made, all or the sample, and the values of functions there.
-
-        As `values` at those rows.
-        """
-        if self._sample is None or self._map.begun:
+        """Rows of X that `nearest` looks at, all or the sample, and the `values` there."""
+        if self._sample is None:
             return np.arange(self.n_points), self.values(W)
         sample = self._sample()
-        W = _columns(W, self.rank).astype(sample.map.features.dtype, copy=False)
-        return sample.rows, sample.map.features @ W
+        W = _columns(W, self.rank).astype(sample.features.dtype, copy=False)
+        return sample.rows, sample.features @ W
 
-    def expansion(self, W: ArrayLike) -> "Expansion":
+    def expansion(self, W: ArrayLike) -> Expansion:
         """Functions with coordinates W, (rank, c), as Σ_j k(x, z_j) coef_j for any row x."""
-        coef = self._seen.expand(_columns(W, self.rank))
+        coef = self._root().expand(_columns(W, self.rank))
         return Expansion(self.kernel, self.landmarks, coef, self.n_columns)
 
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Some rows of X, and their features Φ."""
+    """Some rows of X, their features Φ, and ΦᵀΦ."""
 
     rows: IntArray
-    map: FeatureMap
-
-    @cached_property
-    def squared(self) -> FloatArray:
-        """ΦᵀΦ."""
-        return gram(self.map.features)
-
-
-@dataclass(frozen=True, eq=False)
-class Expansion:
-    """Functions f(x) = Σ_j k(x, z_j) coef_j, independent of the space they come from.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        k.
-    landmarks : ndarray or sparse matrix
-        The rows z_j (column indices for a precomputed kernel).
-    coef : ndarray of shape (n_landmarks, c)
-        One column for every function.
-    n_columns : int
-        Number of columns that new rows must have.
-    """
-
-    kernel: Kernel
-    landmarks: Rows
-    coef: FloatArray
-    n_columns: int
-
-    def __call__(self, X: ArrayLike | sparse.spmatrix) -> FloatArray:
-        """Values, (n_rows, c), at the rows of X; rows k(x, x_1..x_N) for a precomputed kernel."""
-        rows = check_array(X, accept_sparse="csr")
-        if rows.shape[1] != self.n_columns:
-            raise ValueError(
-                f"New rows must have as many columns as the data. Got {rows.shape[1]} for "
-                f"{self.n_columns}; pass the same columns, or K(new, data) if it is precomputed."
-            )
-        single = rows.dtype == np.float32 and self._good_in_single
-        return fill_batches(
-            np.empty((rows.shape[0], self.coef.shape[1])),
-            lambda batch: self._evaluate(rows[batch], single=single),
-            width=max(self.n_columns, len(self.coef)),
-        )
-
-    @cached_property
-    def _good_in_single(self) -> bool:
-        """Whether float32 gives the same values, as seen at some landmarks."""
-        if not self.kernel.fast:
-            return False
-        some = self.landmarks[:N_PROBES]
-        double, single = (self._evaluate(some, single=flag) for flag in (False, True))
-        return bool(np.abs(double - single).max() <= SINGLE_TOL * np.abs(double).max())
-
-    def _evaluate(self, rows: Rows, *, single: bool) -> FloatArray:
-        # A float64 product: coefficients of both signs nearly cancel.
-        return self.kernel(rows, self.landmarks, single=single) @ self.coef
+    features: FloatArray
+    squared: FloatArray
 
 
 def _check_rows(X: ArrayLike | sparse.spmatrix, *, precomputed: bool) -> Rows:

@@ -77,13 +77,13 @@ class PartitionSearch:
     def placed(self) -> tuple[FloatArray, list[float]] | None:
         """The clear partition with the labels in their classes, and its falling energies.
 
-        None if there is none; or if it is not clear from the walks which part is which class, or
-        its classes are uneven, so that another one may suit the labels better.
+        None if there is none, or if the walks leave doubt which part is which class, so that
+        another one may suit the labels better.
         """
         if self._clear is None:
             return None
         named, _ = self._named(self._clear)
-        if _evenness(shares_of(named)) < EVEN or self._certainty(named) < CERTAIN:
+        if self._certainty(named) < CERTAIN:
             return None
         return self._lowered(named, split=False, patience=1, max_cycles=FEW_CYCLES)
 
@@ -317,10 +317,10 @@ def less_even(shares: FloatArray, others: FloatArray) -> bool:
 
 def loss_of_evenness(shares: FloatArray, others: FloatArray) -> float:
     """By how much the classes of one partition are less equal in size than those of another."""
-    return max(_evenness(others) - _evenness(shares), 0.0)
+    return max(evenness(others) - evenness(shares), 0.0)
 
 
-def _evenness(shares: FloatArray) -> float:
+def evenness(shares: FloatArray) -> float:
     """Effective number of classes over their number: 1 for equal classes."""
     some = shares[shares > 0]
     return float(np.exp(-np.sum(some * np.log(some))) / shares.size)

@@ -10,6 +10,7 @@ good classes of each. If it is found again from others, it is not chance.
 from functools import partial
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from tvsvm._threads import map_batches
 from tvsvm.results import BoolArray, FloatArray, IntArray
@@ -25,6 +26,7 @@ BASE = 1000  # nodes for each class that rough partitions are made of
 ROUGH = 60  # nodes for each class on which they begin
 SEEDS = 4  # nodes for each class that are united one by one
 LARGEST = 4.0  # times the mean size of the nodes in the end: none is larger
+MOST_PIECES = 12  # of nodes for each class in place of these: those that cannot be merged
 ENDS = 6  # rough partitions that are overlaid
 TRIALS, TRIALS_OF_PARTS = 2, 16  # best of so many
 # Parts for each class that two, or all of those, have in common: more are noise.
@@ -139,8 +141,8 @@ def _best_union(
     best: tuple[float, IntArray] | None = None
     for _ in range(trials):
         levels, maps = _merged(level, SEEDS * c, random)
-        if not c <= levels[-1].sizes.size <= ROUGH * c:
-            return None  # many nodes without edges, or hardly any
+        if not c <= levels[-1].sizes.size <= MOST_PIECES * c:
+            return None  # hardly any nodes, or many that no edge links
         part = _unfolded(levels, maps, agglomerated(*levels[-1], c), c)
         energy = partition_ratio(level, part, c)
         if best is None or energy < best[0]:
@@ -159,7 +161,7 @@ def _level_of(between: FloatArray, sizes: FloatArray) -> Level:
 def _differ(level: Level, part: IntArray, other: IntArray, c: int) -> float:
     """Share of the rows in other classes, whatever these are called."""
     both = np.bincount(part * c + other, level.sizes, c * c).reshape(c, c)
-    return 1.0 - float(both.max(axis=1).sum()) / float(level.sizes.sum())
+    return 1.0 - float(both[linear_sum_assignment(-both)].sum()) / float(level.sizes.sum())
 
 
 def _free(n_nodes: int) -> BoolArray:

@@ -284,7 +284,7 @@ def climb(
                 continue
             leave = (cut[a] + 2 * own - degree[i]) / balance_of(rest, total, c) - ratio[a]
             for place in range(c if again else 2):
-                b = place if again else two[place]
+                b = place if again else int(two[place])
                 grown = size[b] + sizes[i]
                 if b == a or linked[i, b] <= INSIDE * degree[i] or grown >= total:
                     continue
@@ -303,8 +303,8 @@ def climb(
         size[b] += sizes[node]
         part[node] = b
         two[0], two[1] = a, b
-        for k in two:
-            ratio[k] = cut[k] / balance_of(size[k], total, c)
+        for changed in two:
+            ratio[changed] = cut[changed] / balance_of(size[changed], total, c)
         for e in range(indptr[node], indptr[node + 1]):
             j = indices[e]
             linked[j, a] -= weights[e]
@@ -326,7 +326,10 @@ def climb(
 def agglomerated(
     indptr: IntArray, indices: IntArray, weights: FloatArray, sizes: FloatArray, c: int
 ) -> IntArray:
-    """A partition of few nodes: united pair by pair, those with the largest w / (s t)^¾ first."""
+    """A partition of few nodes: united pair by pair, those with the largest w / (s t)^¾ first.
+
+    What no edge links in the end is united by size, the two smallest first.
+    """
     n = sizes.size
     between, size = np.zeros((n, n)), sizes.copy()
     for i in range(n):
@@ -335,22 +338,30 @@ def agglomerated(
     group = np.arange(n)
     alive = np.ones(n, dtype=np.bool_)
     # The best partner before each group; it is looked for again where it may have changed.
-    partner, rating = np.full(n, -1), np.full(n, -1.0)
+    partner, rating = np.full(n, -1), np.zeros(n)
     stale = np.ones(n, dtype=np.bool_)
     for _ in range(n - c):
-        into, gone, best = -1, -1, -1.0
+        into, gone, best = -1, -1, 0.0
         for i in range(1, n):
             if not alive[i]:
                 continue
             if stale[i]:
-                partner[i], rating[i], stale[i] = -1, -1.0, False
+                partner[i], rating[i], stale[i] = -1, 0.0, False
                 for j in range(i):
                     if alive[j]:
                         rate = between[i, j] / (size[i] * size[j]) ** 0.75
                         if rate > rating[i]:
                             partner[i], rating[i] = j, rate
-            if partner[i] >= 0 and rating[i] > best:
+            if rating[i] > best:
                 into, gone, best = partner[i], i, rating[i]
+        if gone < 0:
+            for i in range(n):
+                if alive[i] and (gone < 0 or size[i] < size[gone]):
+                    into, gone = gone, i
+                elif alive[i] and (into < 0 or size[i] < size[into]):
+                    into = i
+            if into > gone:  # the one before keeps its number
+                into, gone = gone, into
         size[into] += size[gone]
         alive[gone] = False
         for j in range(n):

@@ -15,7 +15,8 @@ from tvsvm.solvers._partition_kernels import (
     statistics,
 )
 
-FEW = 100  # nodes for each class up to which moves go uphill, too
+# Nodes for each class up to which moves go uphill, too, and numbers that this may take.
+FEW, MOST_LINKS = 100, 2**22
 PASSES = 10  # over all nodes of a level, at most
 SHRINKS = 0.95  # merging in pairs ends when it keeps more than this share of the nodes
 LEAST_GAIN = 1e-4
@@ -75,7 +76,7 @@ def partition_ratio(level: Level, part: IntArray, c: int) -> float:
 def lowered(level: Level, part: IntArray, fixed: BoolArray, c: int) -> None:
     """Move single nodes to where the energy falls, and if there are few uphill, too; in place."""
     descend(*level, part, fixed, c, PASSES)
-    if part.size > FEW * c:
+    if part.size > FEW * c or part.size * c > MOST_LINKS:
         return
     # By energies computed afresh: what moves add up is rounding where weights differ by 1e15.
     before, now = np.inf, partition_ratio(level, part, c)
