@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from tvsvm import knn_graph
 from tvsvm.kernel import RKHS
+from tvsvm.kernel._spread import spread_out
 from tvsvm.kernel.quadratic import compress
 
 # ---- what is kept ------------------------------------------------------------------------------
@@ -343,3 +344,24 @@ def test_landmarks_that_are_chosen_later_leave_the_generator_to_others():
     for _ in range(2):
         RKHS(X, n_components=20, gamma=1.0, later=True, random_state=again)
     assert again.rand() == following
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_landmarks_spread_out_as_greedy_k_means_does(n):
+    """Against the same in numpy: the best of several rows drawn by their distance, each time."""
+    rng = np.random.default_rng(n)
+    X = rng.integers(0, 4, (n, 2)).astype(float)  # some rows coincide
+    K = rbf_kernel(X)
+    draws = rng.random((n - 1, 3))
+    chosen = [0]
+    distances = np.maximum(2 - 2 * K[0], 0)
+    for draw in draws:
+        total = np.cumsum(distances)
+        if total[-1] <= 1e-9:
+            break
+        drawn = np.minimum(np.searchsorted(total, draw * total[-1], side="right"), n - 1)
+        trials = np.minimum(distances, np.maximum(2 - 2 * K[drawn], 0))
+        best = trials.sum(axis=1).argmin()
+        chosen.append(drawn[best])
+        distances = trials[best]
+    np.testing.assert_array_equal(spread_out(K, 0, draws, 1e-9), chosen)

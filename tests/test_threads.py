@@ -1,6 +1,7 @@
 """One thread for BLAS, several for batches: in order, restored in any case, the same digits."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -159,3 +160,24 @@ def test_without_a_thread_values_are_made_at_once(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", start)
     beside(value)
     assert value() == 1
+
+
+def test_others_help_with_batches_as_soon_as_somebody_waits():
+    """The first batch ends only when the value is asked for; then two more run at the same time."""
+    needs(2)
+    waited, both = threading.Event(), threading.Barrier(2)
+
+    def work(batch):
+        if batch == 0:
+            assert waited.wait(timeout=10)
+            time.sleep(0.05)
+        else:
+            both.wait(timeout=10)
+        return threading.get_ident()
+
+    value = Later(lambda: list(map_batches(work, [0, 1, 2])))
+    beside(value)
+    threading.Timer(0.05, waited.set).start()
+    first, *rest = value()
+    assert first != threading.get_ident()
+    assert len({*rest}) == 2

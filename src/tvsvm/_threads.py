@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Lock, local
+from threading import Event, Lock, local
 from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -52,17 +52,21 @@ _limit = _BlasLimit()
 one_blas_thread = _limit.held
 
 
-_here = local()  # alone: whether this thread is to do batches by itself
+_here = local()  # hurry: in a thread that does batches by itself until that is set
 
 
 def map_batches(function: Callable[[A], B], batches: Sequence[A]) -> Iterator[B]:
     """Call the function for every batch, as many at a time as BLAS would have threads."""
+    hurry: Event | None = getattr(_here, "hurry", None)
     with one_blas_thread() as n_threads:
-        if min(n_threads, len(batches)) == 1 or getattr(_here, "alone", False):
-            yield from map(function, batches)
-        else:
+        done = 0
+        if min(n_threads, len(batches)) == 1 or hurry is not None:
+            while done < len(batches) and not (n_threads > 1 and hurry and hurry.is_set()):
+                yield function(batches[done])
+                done += 1
+        if done < len(batches):
             with ThreadPoolExecutor(n_threads) as pool:
-                yield from pool.map(function, batches)
+                yield from pool.map(function, batches[done:])
 
 
 class Later(Generic[A]):
@@ -72,6 +76,7 @@ class Later(Generic[A]):
         self._make: Callable[[], A] | None = make
         self._future: Future[A] = Future()
         self._lock = Lock()
+        self.hurry = Event()  # set as soon as somebody waits for it
 
     @classmethod
     def of(cls, value: A) -> "Later[A]":
@@ -109,6 +114,8 @@ class Later(Generic[A]):
         run = self.take()
         if run is not None:
             run()
+        elif not self._future.done():
+            self.hurry.set()
         return self._future.result()
 
 
@@ -116,14 +123,22 @@ def beside(*values: Later[Any]) -> None:
     """Make values one after the other in a thread of their own.
 
     That thread is the only one for them, for batches and for BLAS; the caller goes on, and waits
-    only when it asks for one of them. Where no thread can be had, they are made here.
+    only when it asks for one of them: then others may help. Where no thread can be had, they are
+    made here.
     """
-    runs = [run for value in values if (run := value.take()) is not None]
+    hurry = Event()
+    runs = []
+    for value in values:
+        run = value.take()
+        if run is not None:
+            runs.append(run)
+            value.hurry = hurry
+
     if not runs:
         return
 
     def alone() -> None:
-        _here.alone = True
+        _here.hurry = hurry
         with one_blas_thread():
             for run in runs:
                 run()

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import eigh, get_blas_funcs, lapack, solve_triangular
 
 from tvsvm._threads import map_batches
+from tvsvm.kernel._spread import spread_out
 from tvsvm.kernel.functions import Kernel, Rows
 from tvsvm.results import FloatArray, IntArray
 
@@ -187,23 +188,10 @@ def choose_landmarks(
 
 
 def _spread_out(K: FloatArray, size: int, rng: np.random.RandomState) -> IntArray:
-    """Greedy k-means++ in the feature space, where |x - z|² = k(x, x) + k(z, z) - 2 k(x, z)."""
-    diagonal = K.diagonal()
-    n_trials = 2 + int(np.log(size))
-    chosen = [rng.randint(len(K))]
-    distances = np.maximum(diagonal + diagonal[chosen[0]] - 2 * K[chosen[0]], 0)
-    while len(chosen) < size:
-        total = np.cumsum(distances)
-        if total[-1] <= RANK_TOL * np.abs(diagonal).sum():
-            break  # every row coincides with a landmark
-        drawn = np.searchsorted(total, rng.uniform(size=n_trials) * total[-1], side="right")
-        drawn = np.minimum(drawn, len(K) - 1)
-        to_drawn = np.maximum(diagonal + diagonal[drawn, None] - 2 * K[drawn], 0)
-        candidates = np.minimum(distances, to_drawn)
-        best = candidates.sum(axis=1).argmin()
-        chosen.append(drawn[best])
-        distances = candidates[best]
-    return np.array(chosen)
+    """Greedy k-means++ in the feature space, fewer than `size` rows if all coincide with some."""
+    first = rng.randint(len(K))
+    draws = rng.uniform(size=(size - 1, 2 + int(np.log(size))))
+    return spread_out(K, first, draws, RANK_TOL * float(np.abs(K.diagonal()).sum()))
 
 
 def factorise(kernel: Kernel, X: Rows, index: IntArray, *, unit_diagonal: bool) -> LandmarkRoot:
