@@ -27,7 +27,8 @@ class AutoTV(GraphClassifier):
     against each other one, λ/η by leave-one-out), the graph Laplacian (LapRLS), its leading
     eigenvectors (f is a sum of these) and weak total variation from Poisson learning; and with them
     a partition of low balanced ratio Σ_k cut_k / B_k with the labels in their classes (sought on
-    edges that common neighbours confirm, see `Graph.confirmed`; for two classes CheegerRLS). The
+    edges that common neighbours confirm, see `Graph.confirmed`, first without labels, which only
+    name its parts if independent searches agree; for two classes CheegerRLS). The
     favourite is the last, or weak total variation if it crosses more than a tenth of the edge
     weight (more than two classes) or leaves some classes next to nothing; then the last is out. If
     there are labels to spare, folds of them are held back. A short cut that misses at most 15 % of

@@ -15,8 +15,8 @@ from tvsvm.labels import Labels
 
 # Fitted to the peaks of 18 fits of 2,000 to 300,000 rows, 16 to 400 columns, 4 and 10 classes, 10
 # and 30 neighbours, all methods: the estimate was 0.8 to 1.9 times the peak, 1.2 in the middle.
-# Since then 25 bytes a neighbour more for the confirmed graph; AutoTV, 10,000 rows 0.67 and 0.82,
-# 100,000 rows 1.6, a million 2.2 and 2.4.
+# Since then 25 bytes a neighbour more for the confirmed graph; AutoTV, 10,000 rows 1.0, 100,000
+# rows 1.3 and, where the partition is clear, 3.3, a million 2.2 and 4.5.
 # `python -m benchmarks.speed --part growth` prints both.
 BYTES_A_NEIGHBOR = 150  # of each row: candidates of the search, edges, duals
 BYTES_A_FUNCTION = {"supervised": 67, "laplacian": 130, "balanced": 220}  # of each row
