@@ -8,7 +8,7 @@ from tvsvm import TVRLS, AutoTV, CheegerRLS, CheegerSVM, LapRLS
 from tvsvm.graph import Graph
 from tvsvm.kernel import RKHS
 from tvsvm.labels import codes_of, distributions_of
-from tvsvm.methods.doubt import softened, softened_by_neighbours
+from tvsvm.methods.doubt import softened, softened_by_names, softened_by_neighbours
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import Status
 
@@ -110,3 +110,48 @@ def test_neighbours_in_other_classes_raise_doubt_that_changes_no_class():
     away = np.linalg.matrix_power(walk, 4)[:4, 4:].sum(axis=1)
     np.testing.assert_allclose(soft[1:4, 1], 0.49 * away[1:])
     assert (soft[1:4, 1] > 0).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_doubt_about_names_changes_no_class_and_keeps_distributions(seed):
+    rng = np.random.default_rng(seed)
+    solution = rng.dirichlet(np.ones(4), 60)
+    rows = np.arange(4)
+    solution[rows] = np.eye(4)
+    problem = Problem(RKHS(np.eye(60)), rows, np.eye(4), np.ones(4))
+    result = MethodResult(
+        solution=solution,
+        status=Status.CONVERGED,
+        n_iter=1,
+        certificate=0.0,
+        coordinates=np.zeros((60, 4)),
+        intercept=np.zeros(4),
+        energy_path=np.zeros(1),
+    )
+    doubt = np.zeros((4, 4))
+    doubt[0, 1] = doubt[1, 0] = 0.5
+    soft = softened_by_names(problem, result, doubt).solution
+    np.testing.assert_array_equal(soft.argmax(axis=1), solution.argmax(axis=1))
+    np.testing.assert_allclose(soft.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(soft[rows], np.eye(4))
+    sure = solution.argmax(axis=1) >= 2
+    np.testing.assert_array_equal(soft[sure], solution[sure])
+    other = ~sure & ~np.isin(np.arange(60), rows)
+    assert (soft[other].max(axis=1) <= solution[other].max(axis=1)).all()
+    assert (soft[other].max(axis=1) < solution[other].max(axis=1)).any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_labels_in_one_cluster_leave_doubt_about_both_classes_alone(seed):
+    """Which of the two is in the wrong place nobody knows, so nobody should be sure."""
+    X, truth = make_blobs([400] * 4, n_features=6, cluster_std=0.7, random_state=seed)
+    y = np.full(1600, -1)
+    for k in range(4):
+        y[np.flatnonzero(truth == k)[0]] = k
+    y[y == 1] = -1
+    y[np.flatnonzero(truth == 0)[5]] = 1
+    model = AutoTV(random_state=0).fit(X, y)
+    confidence = model.label_distributions_.max(axis=1)
+    assert confidence[(truth < 2) & (y < 0)].mean() < 0.8
+    if model.report_["method"] == "balanced":
+        assert confidence[truth >= 2].mean() > 0.95

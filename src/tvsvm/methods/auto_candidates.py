@@ -12,7 +12,7 @@ from tvsvm._telling import tell
 from tvsvm.losses import Squared
 from tvsvm.methods.candidates import Candidate, lowest
 from tvsvm.methods.choice import Last
-from tvsvm.methods.doubt import softened, softened_by_neighbours
+from tvsvm.methods.doubt import softened, softened_by_names, softened_by_neighbours
 from tvsvm.methods.judging import Judged
 from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.pairwise import pairwise, pairwise_at
@@ -78,8 +78,14 @@ class Candidates:
         if len(say) == 1:
             # Weak total variation may end where it began: a partition is sure of every row.
             is_cut = bool(np.isin(lead.solution, (0.0, 1.0)).all())
-            soften = softened if two else softened_by_neighbours
-            return soften(self.problem, lead) if is_cut else lead
+            if not is_cut:
+                return lead
+            if two:
+                return softened(self.problem, lead)
+            doubt = self._partitions.names_in_doubt(lead.solution)
+            return softened_by_names(
+                self.problem, softened_by_neighbours(self.problem, lead), doubt
+            )
 
         def total(part: str) -> FloatArray:
             return np.sum([say[name] * getattr(found[name], part) for name in say], axis=0)

@@ -55,3 +55,18 @@ def softened_by_neighbours(problem: Problem, result: MethodResult) -> MethodResu
     solution = (1 - DOUBT) * sides + DOUBT * around
     solution[problem.rows] = problem.targets
     return replace(result, solution=solution)
+
+
+def softened_by_names(problem: Problem, result: MethodResult, doubt: FloatArray) -> MethodResult:
+    """The same classes, c > 1, less sure where two may have each other's names, (c, c)."""
+    F, part = result.solution, result.solution.argmax(axis=1)
+    other = doubt.argmax(axis=1)
+    share = np.minimum(doubt.max(axis=1), DOUBT)[part][:, None]
+    exchanged = F.copy()
+    rows = np.arange(len(F))
+    exchanged[rows, part], exchanged[rows, other[part]] = F[rows, other[part]], F[rows, part]
+    mixed = (1 - share) * F + share * exchanged
+    kept = mixed.argmax(axis=1) == part
+    solution = np.where(kept[:, None], mixed, F)
+    solution[problem.rows] = problem.targets
+    return replace(result, solution=solution)

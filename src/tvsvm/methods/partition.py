@@ -160,14 +160,34 @@ class PartitionSearch:
         With each the two, if the walks hardly do: by its new name a part may have to give a group
         of rows away, which is then worth the time.
         """
-        ends = self._ends(partition.argmax(axis=1))
-        own = np.diag(ends)
-        loss = own[:, None] + own - ends - ends.T
-        pairs = [(a, b) for a, b in combinations(range(own.size), 2) if loss[a, b] <= SWAPPED]
+        loss = self._loss_by_exchange(partition)
+        pairs = [(a, b) for a, b in combinations(range(len(loss)), 2) if loss[a, b] <= SWAPPED]
         for a, b in sorted(pairs, key=lambda pair: loss[pair]):
             other = partition.copy()
             other[:, [a, b]] = partition[:, [b, a]]
             yield rounded(self.problem, other), {a, b} if loss[a, b] <= UNDECIDED else set()
+
+    def _loss_by_exchange(self, partition: FloatArray) -> FloatArray:
+        """Classes' walks, of 2, that would end elsewhere if two parts exchanged names, (c, c)."""
+        ends = self._ends(partition.argmax(axis=1))
+        own = np.diag(ends)
+        return np.asarray(own[:, None] + own - ends - ends.T)
+
+    def names_in_doubt(self, partition: FloatArray) -> FloatArray:
+        """How likely two parts should rather have each other's names, from 0 to a half, (c, c).
+
+        A half where the walks from their labels say nothing, as if one of these lies in the other's
+        part; nothing from where it is no more worth while to split both parts anew for it. If there
+        is a clear partition its parts are asked: a label far out has but an island around itself.
+        """
+        if self._clear is not None:
+            c = self.problem.n_columns
+            part = partition.argmax(axis=1)
+            both = np.bincount(self._clear * c + part, minlength=c * c).reshape(c, c)
+            partition = self._one_hot(linear_sum_assignment(-both)[1][self._clear])
+        doubt = np.clip(1 - self._loss_by_exchange(partition) / UNDECIDED, 0.0, 1.0) / 2
+        np.fill_diagonal(doubt, 0.0)
+        return doubt
 
     def again(self, last: FloatArray) -> tuple[FloatArray, list[float]]:
         """From the end of a search with other labels: a new one only if the walks insist.

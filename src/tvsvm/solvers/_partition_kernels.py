@@ -232,6 +232,19 @@ def descend(
 
 
 @kernel
+def links(
+    indptr: IntArray, indices: IntArray, weights: FloatArray, part: IntArray, c: int
+) -> tuple[FloatArray, FloatArray]:
+    """Weight of the edges of each node to each class, (n, c), and to all."""
+    linked, degree = np.zeros((part.size, c)), np.zeros(part.size)
+    for i in range(part.size):
+        for e in range(indptr[i], indptr[i + 1]):
+            linked[i, part[indices[e]]] += weights[e]
+            degree[i] += weights[e]
+    return linked, degree
+
+
+@kernel
 def climb(
     indptr: IntArray,
     indices: IntArray,
@@ -245,16 +258,13 @@ def climb(
     """Move nodes once, the best first, uphill too, and go back to the lowest energy met; in place.
 
     It ends after `patience` moves without a new low. For few nodes: each move looks at all of them,
-    at what they are linked to by class, (n, c).
+    and `links` are kept.
     """
     n = part.size
+    linked, degree = links(indptr, indices, weights, part, c)
     cut, size = np.zeros(c), np.zeros(c)
-    linked, degree = np.zeros((n, c)), np.zeros(n)
     for i in range(n):
         size[part[i]] += sizes[i]
-        for e in range(indptr[i], indptr[i + 1]):
-            linked[i, part[indices[e]]] += weights[e]
-            degree[i] += weights[e]
         cut[part[i]] += degree[i] - linked[i, part[i]]
     total = size.sum()
     ratio = np.empty(c)
