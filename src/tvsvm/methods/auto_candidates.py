@@ -6,9 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from tvsvm._telling import tell
 from tvsvm.losses import Squared
 from tvsvm.methods.candidates import Candidate, lowest
 from tvsvm.methods.choice import Last
@@ -17,13 +15,10 @@ from tvsvm.methods.judging import Judged
 from tvsvm.methods.laplacian import laplacian
 from tvsvm.methods.pairwise import pairwise, pairwise_at
 from tvsvm.methods.partition import (
-    CUT_LIMIT,
-    EVEN,
     PartitionSearch,
     TwoSided,
     both_sides,
-    cut_share,
-    evenness,
+    clear_cut,
     loss_of_evenness,
     one_function,
 )
@@ -34,7 +29,6 @@ from tvsvm.methods.total_variation import TVStrengths, from_partition
 from tvsvm.methods.two_classes import balanced_cut, by_one_function
 from tvsvm.problem import MethodResult, Problem
 from tvsvm.results import FloatArray, IntArray, Status
-from tvsvm.solvers.partition import clear_partition
 from tvsvm.start import poisson
 
 LAM, GAMMA, R, ETA = 0.1, 1.0, 0.1, 10.0
@@ -249,13 +243,7 @@ class Candidates:
         c = self.problem.n_columns
         if c == 2 or self.last is not None:
             return None if self.last is None else self.last.clear
-        tell("searching a partition")
-        found = clear_partition(csr_array(self.graph.confirmed.affinity), c)
-        if found is None:
-            return None
-        partition = np.eye(c)[found]
-        is_one = cut_share(self.graph, partition) <= CUT_LIMIT
-        return found if is_one and evenness(shares_of(partition)) >= EVEN else None
+        return clear_cut(self.graph, self.graph.confirmed, c)
 
     @cached_property
     def _placed(self) -> tuple[FloatArray, list[float]] | None:

@@ -20,7 +20,7 @@ from tvsvm.methods.ratio import ratio_energy, rounded, shares_of
 from tvsvm.problem import Problem
 from tvsvm.results import FloatArray, IntArray
 from tvsvm.solvers import ratio_partition
-from tvsvm.solvers.partition import homeless
+from tvsvm.solvers.partition import clear_partition, homeless
 
 WALK = 16  # steps of a random walk from a label
 TIE, CLEARLY = 0.01, 0.05  # share of the energy that says nothing; of energy or walks, something
@@ -61,7 +61,13 @@ class PartitionSearch:
         self._labelled[problem.rows] = True
 
     def search(self, start: FloatArray) -> tuple[FloatArray, list[float]]:
-        """Partition of low energy from the one that functions suggest, and the falling energies."""
+        """Partition of low energy from the one that functions suggest, and the falling energies.
+
+        If there is a clear partition, and it suits the labels, they need not suggest any.
+        """
+        placed = self.placed()
+        if placed is not None:
+            return placed
         near, to_near = self.nearby(start, hasty=True)
         best, to_best = self.everywhere(near)
         return best, to_near + to_best[1:]
@@ -317,6 +323,20 @@ def signs(problem: Problem, f: FloatArray) -> FloatArray:
 def one_function(partition: FloatArray) -> FloatArray:
     """±1 on the two sides of a partition, (N, 2) to (N, 1)."""
     return partition @ np.array([[-1.0], [1.0]])
+
+
+def clear_cut(graph: Graph, sought_on: Graph, c: int) -> IntArray | None:
+    """A partition found without labels on one of two graphs, if there is one of even clusters.
+
+    The other graph tells whether it is a cut between clusters.
+    """
+    tell("searching a partition")
+    found = clear_partition(csr_array(sought_on.affinity), c)
+    if found is None:
+        return None
+    partition = np.eye(c)[found]
+    between = cut_share(graph, partition) <= CUT_LIMIT
+    return found if between and evenness(shares_of(partition)) >= EVEN else None
 
 
 def cut_share(graph: Graph, partition: FloatArray) -> float:

@@ -14,6 +14,7 @@ from tvsvm.methods.partition import (
     PartitionSearch,
     TwoSided,
     both_sides,
+    clear_cut,
     signs,
 )
 from tvsvm.methods.ratio import partition_energy, ratio_energy, shares_of
@@ -218,10 +219,11 @@ def many_classes(
     else:
         # Neighbours and first guesses keep all processors busy, and take memory; a search does not.
         problem.space.begin()
-        partitions = PartitionSearch(problem, graph)
         if last is None or last.partition is None:
+            partitions = PartitionSearch(problem, graph, clear_cut(graph, graph, problem.n_columns))
             start = partition = partitions.search(start)[0]
         else:
+            partitions = PartitionSearch(problem, graph)
             # The search goes on from where it ended, and the functions where it is still the same.
             partition = partitions.again(np.eye(problem.n_columns)[last.partition])[0]
             same = partition.argmax(axis=1) == last.partition
