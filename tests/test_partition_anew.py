@@ -213,7 +213,7 @@ def test_a_refit_with_other_labels_is_the_cold_fit(monkeypatch):
     y = labelled(truth)
     warm = AutoTV(random_state=0, warm_start=True).fit(X, y)
     monkeypatch.setattr(
-        auto, "clear_partition", lambda *args: pytest.fail("what is known was sought again")
+        auto, "clear_cut", lambda *args: pytest.fail("what is known was sought again")
     )
     wrong = np.flatnonzero((warm.transduction_ != truth) & (y < 0))
     assert wrong.size

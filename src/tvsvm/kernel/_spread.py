@@ -5,6 +5,8 @@ import numpy as np
 from tvsvm._jit import kernel
 from tvsvm.results import FloatArray, IntArray
 
+ROUNDING = 1e-12
+
 
 @kernel
 def spread_out(K: FloatArray, first: int, draws: FloatArray, least: float) -> IntArray:
@@ -47,7 +49,9 @@ def spread_out(K: FloatArray, first: int, draws: FloatArray, least: float) -> In
             for j in range(whole, n):
                 a += trial[j]
             left = (a + b) + (c + d)
-            if best < 0 or left < lowest:
+            # Of two rows that are only near to each other, either will do: the first, and not
+            # what rounding makes of it.
+            if best < 0 or left < lowest * (1 - ROUNDING):
                 best, lowest = row, left
                 trial, best_distances = best_distances, trial
         chosen[count] = best
