@@ -45,20 +45,28 @@ def softened_by_neighbours(problem: Problem, result: MethodResult) -> MethodResu
     the cut is right; it needs no features of all rows (benchmarks/README.md).
     """
     assert problem.graph is not None
-    sides = one_hot(result.solution)
     W = csr_array(problem.graph.affinity)
+    sides = one_hot(result.solution).astype(W.dtype)
     degree = W.sum(axis=1)[:, None]
-    alone = degree == 0
+    share = 1 / np.where(degree > 0, degree, 1)
     around = sides
     for _ in range(STEPS):
-        around = np.where(alone, sides, (W @ around) / np.where(alone, 1.0, degree))
-    solution = (1 - DOUBT) * sides + DOUBT * around
+        around = W @ around
+        around *= share
+    alone = degree[:, 0] == 0
+    around[alone] = sides[alone]
+    # In double precision now, or they would not sum to one.
+    solution = DOUBT * around.astype(np.float64)
+    solution += (1 - DOUBT) * sides
+    solution /= solution.sum(axis=1, keepdims=True)
     solution[problem.rows] = problem.targets
     return replace(result, solution=solution)
 
 
 def softened_by_names(problem: Problem, result: MethodResult, doubt: FloatArray) -> MethodResult:
     """The same classes, c > 1, less sure where two may have each other's names, (c, c)."""
+    if not doubt.any():
+        return result
     F, part = result.solution, result.solution.argmax(axis=1)
     other = doubt.argmax(axis=1)
     share = np.minimum(doubt.max(axis=1), DOUBT)[part][:, None]
